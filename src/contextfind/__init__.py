@@ -1,0 +1,3 @@
+"""contextfind: a retrieval service for AI agents."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Adapters: see docs/architecture.md."""

@@ -1,0 +1,1 @@
+"""Embedded: see docs/architecture.md."""

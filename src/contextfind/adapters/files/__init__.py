@@ -1,0 +1,1 @@
+"""Files: see docs/architecture.md."""

@@ -1,0 +1,1 @@
+"""Local: see docs/architecture.md."""

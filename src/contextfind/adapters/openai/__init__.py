@@ -1,0 +1,1 @@
+"""Openai: see docs/architecture.md."""

@@ -1,0 +1,1 @@
+"""Sqlite: see docs/architecture.md."""

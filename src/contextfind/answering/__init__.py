@@ -1,0 +1,1 @@
+"""Answering: see docs/architecture.md."""

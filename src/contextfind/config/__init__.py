@@ -1,0 +1,1 @@
+"""Config: see docs/architecture.md."""

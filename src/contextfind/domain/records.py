@@ -1,0 +1,134 @@
+"""What is stored: records (one per address and level) and their passages."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import NewType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextfind.domain.uri import Uri
+
+RecordId = NewType("RecordId", int)  # given by the store, never used again
+Vector = NDArray[np.float32]  # shape (dimension,), unit length
+Matrix = NDArray[np.float32]  # shape (rows, dimension), rows of unit length
+
+ABSTRACT_NAME = ".abstract.md"  # how a directory's level-0 record is shown
+OVERVIEW_NAME = ".overview.md"  # and its level-1 record
+
+
+class ContextType(StrEnum):
+    """The three shelves of an answer."""
+
+    MEMORY = "memory"
+    RESOURCE = "resource"
+    SKILL = "skill"
+
+
+class Level(IntEnum):
+    """How much a record says: L0 and L1 belong to directories, L2 to files."""
+
+    ABSTRACT = 0
+    OVERVIEW = 1
+    DETAIL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One findable thing; there is one per (account, uri, level).
+
+    owner: the user whose tree it lies in, empty when the account shares it.
+    parent: the directory it is listed in; for a directory's own L0 and L1 the one above.
+    abstract: at most 256 characters.
+    content: digest of its body as UTF-8 text, empty when `abstract` is the whole body.
+    source: digest of the bytes it was made from, empty when it was not made from a file.
+    size: length of the body in bytes.
+    """
+
+    id: RecordId
+    account: str
+    owner: str
+    uri: Uri
+    level: Level
+    context_type: ContextType
+    abstract: str
+    tags: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    content: str = ""
+    source: str = ""
+    size: int = 0
+    active_count: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last segment of the address."""
+        return self.uri.name
+
+    @property
+    def parent(self) -> Uri | None:
+        """The directory it is listed in."""
+        return self.uri.parent
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a file: nothing can lie below it."""
+        return self.level is Level.DETAIL
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of a record's text; a record is found by its best one.
+
+    ordinal: 0, 1, … in reading order.
+    heading: the headings above it, outermost first, joined by ` > `; may be empty.
+    text: what stands there, as written.
+    context: the line put in front of the text when it is embedded and indexed (path, headings).
+    digest: of `indexed_text`; equal texts share one vector.
+    """
+
+    ordinal: int
+    heading: str
+    text: str
+    context: str
+    digest: str
+
+    @property
+    def indexed_text(self) -> str:
+        """What the embedder and the word index see."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+def context_type_of(uri: Uri) -> ContextType:
+    """Return the shelf an address belongs to, by its place in the tree.
+
+    `user/{user}/memories` and `agent/memories` hold memories, `…/skills` skills, all else resources.
+    """
+    parts = uri.segments
+    place = parts[2:3] if parts and parts[0] == "user" else parts[1:2]
+    inside = parts and parts[0] in {"user", "agent"}
+    if inside and place == ("memories",):
+        return ContextType.MEMORY
+    if inside and place == ("skills",):
+        return ContextType.SKILL
+    return ContextType.RESOURCE
+
+
+def shown_address(uri: Uri, level: Level) -> str:
+    """Return the address as answers spell it: directories' L0 and L1 get a file name."""
+    if level is Level.ABSTRACT:
+        return uri.folder + ABSTRACT_NAME
+    if level is Level.OVERVIEW:
+        return uri.folder + OVERVIEW_NAME
+    return uri.text
+
+
+def split_level(uri: Uri) -> tuple[Uri, Level | None]:
+    """Undo `shown_address`: the directory and its level, or the address itself and None."""
+    parent = uri.parent
+    if parent is not None and uri.name == ABSTRACT_NAME:
+        return parent, Level.ABSTRACT
+    if parent is not None and uri.name == OVERVIEW_NAME:
+        return parent, Level.OVERVIEW
+    return uri, None

@@ -1,0 +1,24 @@
+"""Tags: `key=value`, lower case, at most one value per key."""
+
+from collections.abc import Iterable
+
+from contextfind.domain.errors import InvalidArgumentError
+
+
+def parse_tags(texts: Iterable[str], field: str = "tags") -> tuple[str, ...]:
+    """Return the tags as they are stored: trimmed, lower case, sorted, last value of a key wins.
+
+    Raises:
+        InvalidArgumentError: not exactly one `=`, or nothing on one side of it.
+
+    """
+    values: dict[str, str] = {}
+    for index, text in enumerate(texts):
+        key, equals, value = (part.strip() for part in text.strip().lower().partition("="))
+        if not (key and equals and value) or "=" in value:
+            raise InvalidArgumentError(
+                f"{field}[{index}] is {text!r}; expected key=value with exactly one '='",
+                {"field": f"{field}[{index}]", "value": text},
+            )
+        values[key] = value
+    return tuple(f"{key}={value}" for key, value in sorted(values.items()))

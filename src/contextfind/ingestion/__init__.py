@@ -1,0 +1,1 @@
+"""Ingestion: see docs/architecture.md."""

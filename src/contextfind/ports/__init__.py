@@ -1,0 +1,58 @@
+"""The doors of the house: every outside thing the services may ask for."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from contextfind.ports.identities import Account, IdentityStore, Key, User
+from contextfind.ports.index import Hit, Probe, SearchIndex
+from contextfind.ports.jobs import Job, JobState, JobStore
+from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
+from contextfind.ports.sources import FileSource, ServerPaths, SourceEntry, UploadShelf
+from contextfind.ports.store import (
+    Backlog,
+    BlobStore,
+    Change,
+    Commit,
+    Committed,
+    PendingText,
+    RecordDraft,
+    RecordStore,
+    StaleDirectory,
+)
+
+Clock = Callable[[], datetime]  # the time now, in UTC
+IdMaker = Callable[[], str]  # a fresh identifier, never the same twice
+
+__all__ = [
+    "Account",
+    "Backlog",
+    "BlobStore",
+    "Change",
+    "ChatModel",
+    "Clock",
+    "Commit",
+    "Committed",
+    "Embedder",
+    "FileSource",
+    "Hit",
+    "IdMaker",
+    "IdentityStore",
+    "Job",
+    "JobState",
+    "JobStore",
+    "Key",
+    "Message",
+    "PendingText",
+    "Probe",
+    "Purpose",
+    "RecordDraft",
+    "RecordStore",
+    "Reranker",
+    "SearchIndex",
+    "ServerPaths",
+    "SourceEntry",
+    "StaleDirectory",
+    "Tokenizer",
+    "UploadShelf",
+    "User",
+]

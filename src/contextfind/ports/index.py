@@ -1,0 +1,85 @@
+"""Search over passages by meaning and by words; the one door for a search engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from contextfind.domain.filters import Filter
+from contextfind.domain.records import Level, RecordId, Vector
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One question to the index: the best `limit` records by meaning and the best by words.
+
+    scope: whose records; applied apart from `where` and before everything else.
+    where: only records that match may be returned, and all of them are candidates.
+    limit: how many records each channel may put forward, at least 1.
+    vector: shape (dimension,), float32, unit length; None asks by words alone.
+    terms: tokens of the query, in any order, repeats are ignored; empty asks by meaning alone.
+    """
+
+    scope: Scope
+    where: Filter
+    limit: int
+    vector: Vector | None
+    terms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One record, scored exactly on both channels, whichever channel put it forward.
+
+    passage: ordinal of its best passage (largest cosine + words, first one on a tie).
+    cosine: the largest over its passages; None when the probe or the record has no vector.
+    words: the largest over its passages of `sum(idf * tf / (tf + norm)) / sum(idf)` in [0, 1):
+        BM25 in Lucene's form, k1 1.2, b .5, over all distinct terms of the probe; a term that
+        no passage in scope holds counts with the largest idf. Passage counts and lengths behind idf
+        and norm are those of the probe's account that `scope` may see (targets do not narrow them, other
+        tenants and other users never move them). 0.0 when no term occurs.
+    """
+
+    id: RecordId
+    uri: Uri
+    level: Level
+    passage: int
+    cosine: float | None
+    words: float
+
+
+class SearchIndex(Protocol):
+    """A follower of the store's log that answers probes.
+
+    It holds nothing that the store cannot give again: throwing an index away and following
+    the log from 0 gives the same answers.
+    """
+
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+        """Answer each probe, in order, all against one state; one round trip for all of them.
+
+        The hits of a probe are the union of the best `limit` records by cosine and the best `limit`
+        by words (only those with words > 0), each record once, in tree order: by
+        (folder of the parent, name, level). Ties at the cut go to the earlier one in tree order.
+        A probe with neither vector nor terms finds nothing.
+
+        Raises:
+            InvalidArgumentError: a vector of another dimension, or one that is not finite.
+            UnavailableError: the engine cannot be reached.
+
+        """
+        ...
+
+    async def position(self) -> int:
+        """Return the log position up to which this index is current."""
+        ...
+
+    async def follow(self, changes: Sequence[Change]) -> None:
+        """Apply changes in order and advance `position`; repeating them is harmless."""
+        ...
+
+    async def aclose(self) -> None:
+        """Make what was followed durable and let go of threads, files and sockets."""
+        ...

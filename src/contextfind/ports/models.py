@@ -1,0 +1,90 @@
+"""The kinds of model the house may call, and the tokenizer of the word index."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from contextfind.domain.records import Matrix
+from contextfind.domain.scoring import Calibration
+
+Purpose = Literal["query", "document"]
+
+
+class Embedder(Protocol):
+    """Text to unit vectors.
+
+    dimension: length of a vector. accepts_images: whether pictures can be embedded too.
+    fingerprint: provider, model, dimension and text recipe; data made under another one is refused.
+    calibration: what its cosines mean. max_characters: longer inputs are cut by the caller.
+    """
+
+    @property
+    def dimension(self) -> int: ...  # noqa: D102 - described above
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102
+    @property
+    def accepts_images(self) -> bool: ...  # noqa: D102
+    @property
+    def calibration(self) -> Calibration: ...  # noqa: D102
+    @property
+    def max_characters(self) -> int: ...  # noqa: D102
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        """Return shape (len(inputs), dimension), rows of unit length, finite.
+
+        Any text is accepted (NUL, lone surrogates, blank); the same text gives the same row
+        whatever else is in the call.
+
+        Raises:
+            UnavailableError: no answer; `details["retryable"]` false when trying again cannot help.
+
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of threads and sockets."""
+        ...
+
+
+class Tokenizer(Protocol):
+    """Text to the terms of the word index; the same for documents and queries."""
+
+    def terms(self, text: str) -> list[str]:
+        """Return the terms in reading order, repeats included. Pure, no I/O, safe from any thread."""
+        ...
+
+
+class Reranker(Protocol):
+    """A slower, better judge of (query, document) pairs."""
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
+        """Return one score in [0, 1] per document, in order.
+
+        Raises:
+            UnavailableError: the caller falls back to its own scores.
+
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with a model."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str
+
+
+class ChatModel(Protocol):
+    """A language model that answers in text."""
+
+    async def complete(
+        self, messages: Sequence[Message], max_tokens: int, schema: object = None
+    ) -> str:
+        """Return the answer; with a JSON schema, text that should parse as such JSON.
+
+        Raises:
+            UnavailableError: no answer within the deadline.
+
+        """
+        ...

@@ -1,0 +1,217 @@
+"""The truth: records, their passages and vectors, and the log of what changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from contextfind.domain.filters import Filter
+from contextfind.domain.records import (
+    ContextType,
+    Level,
+    Matrix,
+    Passage,
+    Record,
+    RecordId,
+    Vector,
+)
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import Uri
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDraft:
+    """A record as a service wants it stored; the store adds the id and keeps `created_at`.
+
+    tags: None leaves the tags of an existing record as they are.
+    """
+
+    uri: Uri
+    level: Level
+    context_type: ContextType
+    abstract: str
+    passages: Sequence[Passage]
+    tags: tuple[str, ...] | None = None
+    content: str = ""
+    source: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one transaction writes; all of it or nothing.
+
+    put: replaces the record at the same (uri, level), or makes it.
+    ensure: made only where nothing is stored at (uri, level); `put` comes first.
+    remove: these addresses and everything below them.
+    stale: directories whose summaries must be written again.
+    fresh: directories whose summaries this commit brings up to date.
+    """
+
+    account: str
+    now: datetime
+    put: Sequence[RecordDraft] = ()
+    ensure: Sequence[RecordDraft] = ()
+    remove: Sequence[Uri] = ()
+    stale: Sequence[Uri] = ()
+    fresh: Sequence[Uri] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """position: the log position after which an index shows the commit; removed: records gone."""
+
+    position: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log: a record as it now is, or None when it is gone.
+
+    passages: in order of `ordinal`. vectors: row i belongs to passages[i]; None until the embedder
+    has seen all of them.
+    """
+
+    position: int
+    id: RecordId
+    record: Record | None
+    passages: Sequence[Passage] = ()
+    vectors: Matrix | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A text that has no vector yet; equal texts appear once."""
+
+    digest: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StaleDirectory:
+    """A directory whose summaries are out of date."""
+
+    account: str
+    uri: Uri
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """How much is still to be done below an address: texts to embed, directories to summarise."""
+
+    texts: int
+    directories: int
+
+
+class RecordStore(Protocol):
+    """What it has committed exists, also after kill -9; the index only follows.
+
+    Reading methods that take a `scope` show nothing outside of it; the others are for the house's
+    own work and name the account.
+    """
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Write everything in one transaction and return where the log stands.
+
+        A put whose record would not change (all fields but the times equal, same passages) changes nothing
+        and is not logged. Vectors that no passage uses any more are dropped.
+
+        Raises:
+            ConflictError: a file where a directory is, or a directory where a file is.
+
+        """
+        ...
+
+    async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
+        """Store vectors by digest, log the records whose last missing vector came, return the position."""
+        ...
+
+    async def pending(self, limit: int) -> Sequence[PendingText]:
+        """Return texts without a vector: files before directories, oldest first."""
+        ...
+
+    async def stale(self, limit: int) -> Sequence[StaleDirectory]:
+        """Return directories to summarise, deepest first."""
+        ...
+
+    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
+        """Count what is still to be done, everywhere or below one address."""
+        ...
+
+    async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
+        """Return the records in the order asked, None where there is none."""
+        ...
+
+    async def at(self, scope: Scope, uri: Uri) -> Sequence[Record]:
+        """Return the records at an address, lowest level first; nothing when there is none."""
+        ...
+
+    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
+        """Return what a directory lists: files (L2) and directories (their L0), by name."""
+        ...
+
+    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
+        """Return at most `limit` files (L2) and directories (their L0) at any depth, by address."""
+        ...
+
+    async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
+        """Return matching records, newest `updated_at` first, ties by address, then level."""
+        ...
+
+    async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
+        """Say for each address whether anything is stored at or below it."""
+        ...
+
+    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
+        """Return the source digest of every file (L2) at or below an address."""
+        ...
+
+    async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:
+        """Return passages by record and ordinal, in the order asked, None where there is none."""
+        ...
+
+    async def touch(self, ids: Sequence[RecordId]) -> None:
+        """Count one use of each record (feeds hotness; never enters the log)."""
+        ...
+
+    async def position(self) -> int:
+        """Return the position of the last log entry, 0 for an empty store."""
+        ...
+
+    async def changes(self, after: int, limit: int) -> Sequence[Change]:
+        """Return at most `limit` entries after a position, in order.
+
+        Only the last entry of a record is kept, so the log is never longer than records that are
+        or were there.
+        """
+        ...
+
+    async def wait_beyond(self, position: int) -> None:
+        """Return as soon as the log stands beyond `position`."""
+        ...
+
+    async def counts(self, account: str | None = None) -> dict[str, int]:
+        """Return how many there are of: accounts, records, files, directories, passages, vectors."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what was begun and close the files."""
+        ...
+
+
+class BlobStore(Protocol):
+    """Immutable bytes by their SHA-256."""
+
+    async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
+        """Store each, durably, and return the digests (64 hex digits) in order."""
+        ...
+
+    async def get(self, digest: str) -> bytes:
+        """Return the bytes.
+
+        Raises:
+            NotFoundError: no such blob.
+
+        """
+        ...

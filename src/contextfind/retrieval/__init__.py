@@ -1,0 +1,1 @@
+"""Retrieval: see docs/architecture.md."""

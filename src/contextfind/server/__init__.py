@@ -1,0 +1,1 @@
+"""Server: see docs/architecture.md."""

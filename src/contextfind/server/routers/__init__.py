@@ -1,0 +1,1 @@
+"""Routers: see docs/architecture.md."""

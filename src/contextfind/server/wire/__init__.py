@@ -1,0 +1,1 @@
+"""Wire: see docs/architecture.md."""
