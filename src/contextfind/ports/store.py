@@ -41,11 +41,13 @@ class RecordDraft:
 class Commit:
     """What one transaction writes; all of it or nothing.
 
-    put: replaces the record at the same (uri, level), or makes it.
-    ensure: made only where nothing is stored at (uri, level); `put` comes first.
+    Done in this order, whatever the order of the arguments:
     remove: these addresses and everything below them.
-    stale: directories whose summaries must be written again.
+    put: replaces the record at the same (uri, level), or makes it.
+    ensure: made only where nothing is stored at (uri, level).
     fresh: directories whose summaries this commit brings up to date.
+    stale: directories whose summaries must be written again; one at and below which nothing is left
+        (or never was) is forgotten. Removing makes no parent stale by itself.
     """
 
     account: str
@@ -115,7 +117,8 @@ class RecordStore(Protocol):
         """Write everything in one transaction and return where the log stands.
 
         A put whose record would not change (all fields but the times equal, same passages) changes nothing
-        and is not logged. Vectors that no passage uses any more are dropped.
+        and is not logged. Vectors that no passage uses any more are dropped. Texts are stored as UTF-8:
+        a lone surrogate comes back as a question mark.
 
         Raises:
             ConflictError: a file where a directory is, or a directory where a file is.
@@ -124,15 +127,18 @@ class RecordStore(Protocol):
         ...
 
     async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
-        """Store vectors by digest, log the records whose last missing vector came, return the position."""
+        """Store vectors by digest, log the records whose last missing vector came, return the position.
+
+        A vector that no passage asks for is not kept.
+        """
         ...
 
     async def pending(self, limit: int) -> Sequence[PendingText]:
-        """Return texts without a vector: files before directories, oldest first."""
+        """Return texts without a vector: those of files first, then in the order they came."""
         ...
 
     async def stale(self, limit: int) -> Sequence[StaleDirectory]:
-        """Return directories to summarise, deepest first."""
+        """Return directories to summarise, deepest first, ties by account and address."""
         ...
 
     async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
@@ -172,7 +178,7 @@ class RecordStore(Protocol):
         ...
 
     async def touch(self, ids: Sequence[RecordId]) -> None:
-        """Count one use of each record (feeds hotness; never enters the log)."""
+        """Count one use for each time a record is named (feeds hotness; never enters the log)."""
         ...
 
     async def position(self) -> int:

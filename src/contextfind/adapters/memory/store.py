@@ -1,0 +1,195 @@
+"""Record store in dicts: the contract at its simplest, for tests and for trying things out."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from contextfind.adapters.memory.tree import Tree
+from contextfind.domain.filters import Filter, matches
+from contextfind.domain.records import Level, Passage, Record, RecordId, Vector
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.store import (
+    Backlog,
+    Change,
+    Commit,
+    Committed,
+    PendingText,
+    StaleDirectory,
+)
+
+
+class MemoryRecordStore:
+    """`RecordStore` without a file; everything is gone with the process."""
+
+    def __init__(self) -> None:
+        self._tree = Tree()
+        self._moved = asyncio.Condition()
+        self._fingerprint: str | None = None
+
+    async def commit(self, commit: Commit) -> Committed:
+        """See `RecordStore.commit`."""
+        tree = self._tree.copy()
+        removed = tree.apply(commit)
+        self._tree = tree
+        await self._ring()
+        return Committed(tree.position, removed)
+
+    async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
+        """See `RecordStore.add_vectors`."""
+        tree = self._tree
+        waiting = [record for record in tree.records if tree.lacking(record)]
+        used = {passage.digest for held in tree.passages.values() for passage in held}
+        tree.vectors |= {digest: row for digest, row in vectors if digest in used}
+        for record in waiting:
+            if not tree.lacking(record):
+                tree.note(record)
+        await self._ring()
+        return tree.position
+
+    async def pending(self, limit: int) -> Sequence[PendingText]:
+        """See `RecordStore.pending`."""
+        tree = self._tree
+        order = sorted(
+            tree.records.values(), key=lambda r: (r.level is not Level.DETAIL, tree.arrived[r.id])
+        )
+        texts: dict[str, str] = {}
+        for record in order:
+            for passage in tree.lacking(record.id):
+                texts.setdefault(passage.digest, passage.indexed_text)
+        return [PendingText(digest, text) for digest, text in list(texts.items())[:limit]]
+
+    async def stale(self, limit: int) -> Sequence[StaleDirectory]:
+        """See `RecordStore.stale`."""
+        deepest = sorted(
+            self._tree.stale, key=lambda place: (-len(place[1].segments), place[0], place[1])
+        )
+        return [StaleDirectory(account, uri) for account, uri in deepest[:limit]]
+
+    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
+        """See `RecordStore.backlog`."""
+        tree, top = self._tree, ROOT if under is None else under
+        texts = {
+            passage.digest
+            for record in tree.records.values()
+            if account in (None, record.account) and record.uri.is_under(top)
+            for passage in tree.lacking(record.id)
+        }
+        directories = [
+            uri for owner, uri in tree.stale if account in (None, owner) and uri.is_under(top)
+        ]
+        return Backlog(len(texts), len(directories))
+
+    async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
+        """See `RecordStore.get`."""
+        return [self._tree.records.get(record) for record in ids]
+
+    async def at(self, scope: Scope, uri: Uri) -> Sequence[Record]:
+        """See `RecordStore.at`."""
+        return [record for record in self._allowed(scope, uri) if record.uri == uri]
+
+    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
+        """See `RecordStore.children`."""
+        listed = [r for r in self._listed(scope, directory) if r.parent == directory]
+        return sorted(listed, key=lambda record: record.name)
+
+    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
+        """See `RecordStore.below`."""
+        return [r for r in self._listed(scope, directory) if r.uri != directory][:limit]
+
+    async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
+        """See `RecordStore.select`."""
+        found = [record for record in self._allowed(scope, ROOT) if matches(where, record)]
+        return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
+
+    async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
+        """See `RecordStore.known`."""
+        return [bool(self._allowed(scope, uri)) for uri in uris]
+
+    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
+        """See `RecordStore.sources`."""
+        return {r.uri: r.source for r in self._tree.under(account, under) if r.is_leaf}
+
+    async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:
+        """See `RecordStore.passages`."""
+        held = self._tree.passages
+        return [
+            next((p for p in held.get(record, ()) if p.ordinal == ordinal), None)
+            for record, ordinal in wanted
+        ]
+
+    async def touch(self, ids: Sequence[RecordId]) -> None:
+        """See `RecordStore.touch`."""
+        records = self._tree.records
+        for used in ids:
+            if used in records:
+                records[used] = replace(records[used], active_count=records[used].active_count + 1)
+
+    async def position(self) -> int:
+        """See `RecordStore.position`."""
+        return self._tree.position
+
+    async def changes(self, after: int, limit: int) -> Sequence[Change]:
+        """See `RecordStore.changes`."""
+        later = [(at, record) for record, at in self._tree.log.items() if at > after]
+        return [self._change(position, record) for position, record in later[:limit]]
+
+    async def wait_beyond(self, position: int) -> None:
+        """See `RecordStore.wait_beyond`."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: self._tree.position > position)
+
+    async def counts(self, account: str | None = None) -> dict[str, int]:
+        """See `RecordStore.counts`."""
+        tree = self._tree
+        records = [r for r in tree.records.values() if account in (None, r.account)]
+        digests = {passage.digest for r in records for passage in tree.passages[r.id]}
+        return {
+            "accounts": len({record.account for record in records}),
+            "records": len(records),
+            "files": sum(record.is_leaf for record in records),
+            "directories": sum(record.level is Level.ABSTRACT for record in records),
+            "passages": sum(len(tree.passages[record.id]) for record in records),
+            "vectors": len(digests & tree.vectors.keys()),
+        }
+
+    async def fingerprint(self) -> str | None:
+        """Return which embedder made the vectors, None when nobody has said yet."""
+        return self._fingerprint
+
+    async def set_fingerprint(self, fingerprint: str) -> None:
+        """Note which embedder makes the vectors from now on."""
+        self._fingerprint = fingerprint
+
+    async def forget_vectors(self) -> int:
+        """Drop every vector, log the records that had passages, and return the position."""
+        tree = self._tree
+        tree.vectors.clear()
+        for record in sorted(tree.records):
+            if tree.passages[record]:
+                tree.note(record)
+        await self._ring()
+        return tree.position
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _allowed(self, scope: Scope, uri: Uri) -> list[Record]:
+        return [r for r in self._tree.under(scope.account, uri) if scope.allows(r)]
+
+    def _listed(self, scope: Scope, directory: Uri) -> list[Record]:
+        return [r for r in self._allowed(scope, directory) if r.level is not Level.OVERVIEW]
+
+    def _change(self, position: int, record: RecordId) -> Change:
+        tree = self._tree
+        passages = tree.passages.get(record, ())
+        if not passages or tree.lacking(record):
+            return Change(position, record, tree.records.get(record), passages)
+        rows = np.stack([tree.vectors[passage.digest] for passage in passages])
+        return Change(position, record, tree.records[record], passages, rows.astype(np.float32))
+
+    async def _ring(self) -> None:
+        async with self._moved:
+            self._moved.notify_all()

@@ -1,0 +1,191 @@
+"""The state of the memory store, and what one commit does to it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.records import Level, Passage, Record, RecordId, Vector
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import Commit, RecordDraft
+
+Place = tuple[str, Uri, Level]
+
+
+@dataclass(slots=True)
+class Tree:
+    """Records, passages, vectors and log as plain dicts.
+
+    arrived: when the passages of a record came, as a running number.
+    log: the position of each record's last entry, in order of position.
+    """
+
+    records: dict[RecordId, Record] = field(default_factory=dict)
+    places: dict[Place, RecordId] = field(default_factory=dict)
+    passages: dict[RecordId, tuple[Passage, ...]] = field(default_factory=dict)
+    arrived: dict[RecordId, int] = field(default_factory=dict)
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    log: dict[RecordId, int] = field(default_factory=dict)
+    stale: set[tuple[str, Uri]] = field(default_factory=set)
+    last_id: int = 0
+    last_arrival: int = 0
+    position: int = 0
+
+    def copy(self) -> "Tree":
+        """Return a tree that can be changed, or thrown away, without touching this one."""
+        return Tree(
+            dict(self.records),
+            dict(self.places),
+            dict(self.passages),
+            dict(self.arrived),
+            dict(self.vectors),
+            dict(self.log),
+            set(self.stale),
+            self.last_id,
+            self.last_arrival,
+            self.position,
+        )
+
+    def apply(self, commit: Commit) -> int:
+        """Do what the commit says, in place, and return how many records are gone.
+
+        Raises:
+            ConflictError: the tree is spoilt then; throw it away.
+
+        """
+        removed = sum(self._remove(commit.account, uri) for uri in commit.remove)
+        for draft in commit.put:
+            self._put(commit.account, draft, commit.now)
+        for draft in commit.ensure:
+            if (commit.account, draft.uri, draft.level) not in self.places:
+                self._put(commit.account, draft, commit.now)
+        self.stale -= {(commit.account, uri) for uri in commit.fresh}
+        self.stale |= {(commit.account, uri) for uri in commit.stale}
+        self.stale = {place for place in self.stale if self._is_directory(*place)}
+        used = {passage.digest for held in self.passages.values() for passage in held}
+        self.vectors = {digest: row for digest, row in self.vectors.items() if digest in used}
+        return removed
+
+    def lacking(self, record: RecordId) -> list[Passage]:
+        """Return the passages of a record that have no vector yet."""
+        held = self.passages.get(record, ())
+        return [passage for passage in held if passage.digest not in self.vectors]
+
+    def note(self, record: RecordId) -> None:
+        """Make this record's entry the last one of the log."""
+        self.position += 1
+        self.log.pop(record, None)
+        self.log[record] = self.position
+
+    def under(self, account: str, uri: Uri) -> list[Record]:
+        """Return the records at or below an address, by address, then level."""
+        found = [r for r in self.records.values() if r.account == account and r.uri.is_under(uri)]
+        return sorted(found, key=lambda record: (record.uri, record.level))
+
+    def _remove(self, account: str, uri: Uri) -> int:
+        gone = self.under(account, uri)
+        for record in gone:
+            del self.records[record.id], self.places[account, record.uri, record.level]
+            del self.passages[record.id], self.arrived[record.id]
+            self.note(record.id)
+        self.stale = {
+            place for place in self.stale if place[0] != account or not place[1].is_under(uri)
+        }
+        return len(gone)
+
+    def _put(self, account: str, draft: RecordDraft, now: datetime) -> None:
+        place = (account, draft.uri, draft.level)
+        known = self.places.get(place)
+        if known is None:
+            self._check_kind(account, draft)
+            self.last_id += 1
+            record = _made(RecordId(self.last_id), account, draft, now)
+        else:
+            record = _changed(self.records[known], draft)
+        passages = tuple(sorted(map(_clean, draft.passages), key=lambda passage: passage.ordinal))
+        same_passages = self.passages.get(record.id) == passages
+        if same_passages and self.records.get(record.id) == record:
+            return
+        if not same_passages:
+            self.last_arrival += 1
+            self.passages[record.id] = passages
+            self.arrived[record.id] = self.last_arrival
+        self.places[place] = record.id
+        self.records[record.id] = replace(record, updated_at=now)
+        self.note(record.id)
+
+    def _check_kind(self, account: str, draft: RecordDraft) -> None:
+        for above in _above(draft.uri):
+            if (account, above, Level.DETAIL) in self.places:
+                raise _conflict(draft.uri, f"{above.text!r} is a file")
+        if draft.level is not Level.DETAIL:
+            if (account, draft.uri, Level.DETAIL) in self.places:
+                raise _conflict(draft.uri, "it is a file")
+        elif self._is_directory(account, draft.uri):
+            raise _conflict(draft.uri, "it is a directory")
+
+    def _is_directory(self, account: str, uri: Uri) -> bool:
+        levels = (Level.ABSTRACT, Level.OVERVIEW)
+        return any((account, uri, level) in self.places for level in levels) or any(
+            place[0] == account and place[1] != uri and place[1].is_under(uri)
+            for place in self.places
+        )
+
+
+def storable(text: str) -> str:
+    """Return the text as UTF-8 can hold it: a lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _above(uri: Uri) -> Iterator[Uri]:
+    parent = uri.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+def _made(record: RecordId, account: str, draft: RecordDraft, now: datetime) -> Record:
+    return Record(
+        id=record,
+        account=account,
+        owner=draft.uri.owner,
+        uri=draft.uri,
+        level=draft.level,
+        context_type=draft.context_type,
+        abstract=storable(draft.abstract),
+        tags=_tags(draft, ()),
+        created_at=now,
+        updated_at=now,
+        content=draft.content,
+        source=draft.source,
+        size=draft.size,
+    )
+
+
+def _changed(record: Record, draft: RecordDraft) -> Record:
+    return replace(
+        record,
+        context_type=draft.context_type,
+        abstract=storable(draft.abstract),
+        tags=_tags(draft, record.tags),
+        content=draft.content,
+        source=draft.source,
+        size=draft.size,
+    )
+
+
+def _clean(passage: Passage) -> Passage:
+    return replace(
+        passage,
+        heading=storable(passage.heading),
+        text=storable(passage.text),
+        context=storable(passage.context),
+    )
+
+
+def _conflict(uri: Uri, reason: str) -> ConflictError:
+    return ConflictError(f"cannot write {uri.text!r}: {reason}", {"uri": uri.text})
+
+
+def _tags(draft: RecordDraft, known: tuple[str, ...]) -> tuple[str, ...]:
+    return known if draft.tags is None else tuple(map(storable, draft.tags))
