@@ -1,0 +1,179 @@
+"""find: one question, the best hits that the caller may see, and why."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from contextfind.domain.identity import RequestContext
+from contextfind.domain.queries import FindQuestion
+from contextfind.domain.records import Record, Vector
+from contextfind.domain.results import FindResult, MatchedContext
+from contextfind.domain.scope import Scope, visible_to
+from contextfind.domain.uri import Uri
+from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer
+from contextfind.retrieval.frontier import Scored
+from contextfind.retrieval.reasons import ReasonWriter
+from contextfind.retrieval.shelves import shelve
+from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
+
+_READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the finder reads with.
+
+    ready: returns when the index has caught up with what was stored at start; raises
+        UnavailableError when that takes too long.
+    timer: seconds of a steady clock.
+    """
+
+    store: RecordStore
+    blobs: BlobStore
+    embedder: Embedder
+    tokenizer: Tokenizer
+    ready: Callable[[], Awaitable[None]]
+    timer: Callable[[], float]
+
+
+class Finder:
+    """Answers finds; never calls a language model or a reranker."""
+
+    def __init__(self, reading: Reading, retriever: HierarchicalRetriever) -> None:
+        self._with = reading
+        self._retriever = retriever
+        self._reasons = ReasonWriter(reading.store, reading.tokenizer)
+
+    async def find(self, context: RequestContext, question: FindQuestion) -> FindResult:
+        """Return at most `question.limit` hits, best first, ties by address.
+
+        Without text the filter alone selects: score 0, newest first. An embedder that is down
+        costs the vector channel only, and a note says so.
+
+        Raises:
+            InvalidArgumentError: neither text nor an effective filter.
+            PermissionDeniedError: a target in another user's tree.
+            UnavailableError: the index does not answer or is still being rebuilt.
+
+        """
+        scope = visible_to(context.identity, question.targets)
+        stages = _Stages(self._with.timer)
+        text = question.query.strip()
+        if not text and not question.selective:
+            raise InvalidArgumentError(
+                "query is empty; expected a text, or at least one of filter, context_type, tags, "
+                "since, until (target_uri or level alone select nothing)",
+                {"field": "query"},
+            )
+        unknown = await self._unknown(scope, question.targets)
+        notes: list[str] = []
+        if text:
+            hits = await self._search(question, scope, notes, stages)
+        else:
+            records = await self._with.store.select(scope, question.where, question.limit)
+            hits = [_matched(record, 0.0, "matches the filter") for record in records]
+            if question.score_threshold is not None:
+                hits = [hit for hit in hits if hit.score >= question.score_threshold]
+            stages.mark("select_ms")
+        if question.read_content:
+            hits = await self._with_content(scope, hits)
+            stages.mark("read_ms")
+        return shelve(hits, unknown_targets=unknown, notes=notes, timings=stages.spent)
+
+    async def _search(
+        self, question: FindQuestion, scope: Scope, notes: list[str], stages: "_Stages"
+    ) -> list[MatchedContext]:
+        await self._with.ready()
+        vector = await self._vector(question.query, notes)
+        stages.mark("embed_ms")
+        terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
+        walk = await self._retriever.retrieve(
+            Ask(scope, question.where, question.limit, vector, terms)
+        )
+        stages.mark("search_ms")
+        kept = await self._alive(walk, question)
+        reasons = await self._reasons.write([scored for scored, _ in kept], terms, walk.judge)
+        stages.mark("records_ms")
+        return [
+            _matched(record, scored.score, reason)
+            for (scored, record), reason in zip(kept, reasons, strict=True)
+        ]
+
+    async def _vector(self, query: str, notes: list[str]) -> Vector | None:
+        try:
+            rows = await self._with.embedder.embed([query], "query")
+        except UnavailableError as fault:
+            notes.append(f"searched by words only: {fault}")
+            return None
+        vector: Vector = rows[0]
+        return vector
+
+    async def _alive(self, walk: Walk, question: FindQuestion) -> list[tuple[Scored, Record]]:
+        """Return the best hits that are still stored, up to the limit."""
+        floor = question.score_threshold
+        wanted = [s for s in walk.ranked if floor is None or s.score >= floor]
+        kept: list[tuple[Scored, Record]] = []
+        while wanted and len(kept) < question.limit:
+            missing = question.limit - len(kept)
+            batch, wanted = wanted[:missing], wanted[missing:]
+            records = await self._with.store.get([scored.hit.id for scored in batch])
+            kept += [(s, r) for s, r in zip(batch, records, strict=True) if r is not None]
+        return kept
+
+    async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
+        if not targets:
+            return ()
+        known = await self._with.store.known(scope, targets)
+        return [uri for uri, there in zip(targets, known, strict=True) if not there]
+
+    async def _with_content(
+        self, scope: Scope, hits: Sequence[MatchedContext]
+    ) -> list[MatchedContext]:
+        """Add the body to each hit; one that cannot be read stays without."""
+        gate = asyncio.Semaphore(_READS_AT_ONCE)
+
+        async def one(hit: MatchedContext) -> MatchedContext:
+            async with gate:
+                body = await self._body(scope, hit)
+            return hit if body is None else replace(hit, content=body)
+
+        return list(await asyncio.gather(*(one(hit) for hit in hits)))
+
+    async def _body(self, scope: Scope, hit: MatchedContext) -> str | None:
+        records = await self._with.store.at(scope, hit.uri)
+        record = next((r for r in records if r.level is hit.level), None)
+        if record is None:
+            return None
+        if not record.content:
+            return record.abstract
+        try:
+            return (await self._with.blobs.get(record.content)).decode("utf-8", "replace")
+        except (NotFoundError, UnavailableError):
+            return None
+
+
+class _Stages:
+    """Milliseconds spent per stage, for telemetry."""
+
+    def __init__(self, timer: Callable[[], float]) -> None:
+        self._timer = timer
+        self._last = timer()
+        self.spent: dict[str, float] = {}
+
+    def mark(self, stage: str) -> None:
+        now = self._timer()
+        self.spent[stage] = round(1000 * (now - self._last), 3)
+        self._last = now
+
+
+def _matched(record: Record, score: float, reason: str) -> MatchedContext:
+    return MatchedContext(
+        uri=record.uri,
+        context_type=record.context_type,
+        level=record.level,
+        abstract=record.abstract,
+        score=score,
+        tags=record.tags,
+        match_reason=reason,
+    )

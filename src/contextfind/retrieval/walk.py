@@ -1,0 +1,96 @@
+"""HierarchicalRetriever: flat candidates first, then the tree, best directories first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contextfind.domain.filters import Filter, OneOf, all_of
+from contextfind.domain.records import Vector
+from contextfind.domain.scope import Scope
+from contextfind.domain.scoring import Calibration, ScoreRules
+from contextfind.domain.uri import Uri
+from contextfind.ports import Probe, SearchIndex
+from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
+from contextfind.retrieval.judging import Judge, words_known
+
+_DIRECTORIES = OneOf("level", frozenset({"0", "1"}))
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One query, ready for the index.
+
+    vector: None when the embedder has nothing to say. where: which hits to keep, never which
+    directories to open: a tag on a file is not a tag on its folder.
+    """
+
+    scope: Scope
+    where: Filter
+    limit: int
+    vector: Vector | None
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a walk found: all scored hits, best first, and the directories it opened, in order."""
+
+    ranked: Sequence[Scored]
+    opened: Sequence[tuple[Uri, float]]
+    judge: Judge
+
+
+class HierarchicalRetriever:
+    """Finds by two channels over everything in scope, then walks the tree for evidence.
+
+    The walk is never a gate: what the global probe found is in the pool before the first
+    directory is opened, and the parents of its best leaves are among the starting points.
+    """
+
+    def __init__(
+        self, index: SearchIndex, calibration: Calibration, scores: ScoreRules, walk: WalkRules
+    ) -> None:
+        self._index = index
+        self._calibration = calibration
+        self._scores = scores
+        self._rules = walk
+
+    async def retrieve(self, ask: Ask) -> Walk:
+        """Return everything found for `ask`, best first, ties by address and level.
+
+        Raises:
+            UnavailableError: the index does not answer.
+
+        """
+        leaves, directories = await self._index.search(
+            [
+                self._probe(ask, ask.where, max(self._rules.candidates, ask.limit)),
+                self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
+            ]
+        )
+        known = words_known(leaves) or words_known(directories)
+        judge = Judge(self._calibration, self._scores, known)
+        frontier = Frontier(judge, self._rules, ask.limit)
+        frontier.see(leaves, keep=True)
+        frontier.see(directories, keep=False)
+        frontier.start_from_parents(leaves)
+        for root in ask.scope.targets:
+            frontier.push(root)
+        while batch := frontier.take():
+            await self._open(batch, ask, frontier)
+            frontier.end_round()
+        return Walk(frontier.ranked(), frontier.opened, judge)
+
+    async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> None:
+        """Ask each directory twice in one round trip: for doors, and for hits to keep."""
+        probes: list[Probe] = []
+        for directory in batch:
+            here = OneOf("parent", frozenset({directory.text}))
+            probes.append(self._probe(ask, all_of(here, _DIRECTORIES), self._rules.children))
+            probes.append(self._probe(ask, all_of(here, ask.where), self._rules.children))
+        answers = await self._index.search(probes)
+        for doors, hits in zip(answers[::2], answers[1::2], strict=True):
+            frontier.see(doors, keep=False)
+            frontier.see(hits, keep=True)
+
+    def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
+        return Probe(ask.scope, where, limit, ask.vector, ask.terms)
