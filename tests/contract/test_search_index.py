@@ -1,0 +1,362 @@
+"""Every engine behind the `SearchIndex` port, held to `matches`, `Scope.allows` and BM25 by hand."""
+
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contextfind.adapters.memory.index import MemoryIndex
+from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.filters import Everything, Tagged, matches
+from contextfind.domain.records import Level, RecordId
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.index import Hit, Probe, SearchIndex
+from contextfind.ports.store import Change
+from tests.builders import (
+    DIMENSION,
+    make_change,
+    make_passages,
+    make_record,
+    make_removal,
+    unit,
+)
+from tests.fakes import SimpleTokenizer
+from tests.strategies import last_changes, logs, probes
+
+MakeIndex = Callable[[], Awaitable[SearchIndex]]
+ANN = Scope("acme", "ann", (ROOT,))
+
+
+async def _memory() -> SearchIndex:
+    return MemoryIndex(SimpleTokenizer(), DIMENSION)
+
+
+ENGINES: dict[str, MakeIndex] = {"memory": _memory}
+
+
+@pytest.fixture(params=sorted(ENGINES))
+def make_index(request: pytest.FixtureRequest) -> MakeIndex:
+    return ENGINES[request.param]
+
+
+@pytest.fixture
+async def index(make_index: MakeIndex) -> AsyncIterator[SearchIndex]:
+    made = await make_index()
+    yield made
+    await made.aclose()
+
+
+def ask(
+    *terms: str,
+    seed: int | None = None,
+    limit: int = 10,
+    scope: Scope = ANN,
+    tag: str | None = None,
+) -> Probe:
+    where = Everything() if tag is None else Tagged(tag)
+    return Probe(scope, where, limit, None if seed is None else unit(seed), terms)
+
+
+async def answer(index: SearchIndex, probe: Probe) -> list[Hit]:
+    [hits] = await index.search([probe])
+    return list(hits)
+
+
+@dataclass(frozen=True)
+class Expected:
+    change: Change
+    passage: int
+    cosine: float | None
+    words: float
+
+
+def _words(probe: Probe, seen: Sequence[Change]) -> Callable[[str], float]:
+    bags = [SimpleTokenizer().terms(p.indexed_text) for c in seen for p in c.passages]
+    terms = set(probe.terms)
+    idf = {}
+    for term in terms:
+        df = len([bag for bag in bags if term in bag])
+        idf[term] = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+
+    def score(text: str) -> float:
+        bag = SimpleTokenizer().terms(text)
+        norm = 1.2 * (0.5 + 0.5 * len(bag) * len(bags) / max(sum(map(len, bags)), 1))
+        gains = [idf[t] * bag.count(t) / (bag.count(t) + norm) for t in sorted(terms) if t in bag]
+        return sum(gains) / sum(idf.values()) if gains else 0.0
+
+    return score
+
+
+def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
+    """Score everything allowed and matching, in float64, without an index."""
+    kept = [c for c in last_changes(log).values() if c.record is not None]
+    seen = [
+        c
+        for c in kept
+        if c.record is not None
+        and c.record.account == probe.scope.account
+        and c.record.owner in ("", probe.scope.user)
+    ]
+    score = _words(probe, seen)
+    found = {}
+    for change in seen:
+        record = change.record
+        assert record is not None
+        if not (probe.scope.allows(record) and matches(probe.where, record) and change.passages):
+            continue
+        words = [score(p.indexed_text) for p in change.passages]
+        cosines = None
+        if probe.vector is not None and change.vectors is not None:
+            cosines = [float(np.dot(v.astype(np.float64), probe.vector)) for v in change.vectors]
+        sums = np.round(np.add(words, cosines or 0.0), 9)
+        found[change.id] = Expected(
+            change, int(np.argmax(sums)), None if cosines is None else max(cosines), max(words)
+        )
+    return found
+
+
+def _place(change: Change) -> tuple[str, str, int]:
+    assert change.record is not None
+    parent = change.record.parent
+    return (parent.folder if parent else "", change.record.name, int(change.record.level))
+
+
+def chosen(found: dict[RecordId, Expected], limit: int) -> set[RecordId]:
+    near = [e for e in found.values() if e.cosine is not None]
+    near.sort(key=lambda e: (-round(e.cosine or 0.0, 6), _place(e.change)))
+    telling = [e for e in found.values() if e.words > 0]
+    telling.sort(key=lambda e: (-round(e.words, 9), _place(e.change)))
+    return {e.change.id for e in (*near[:limit], *telling[:limit])}
+
+
+def check(hits: Sequence[Hit], log: Sequence[Change], probe: Probe) -> None:
+    found = expected(log, probe)
+    assert {hit.id for hit in hits} == chosen(found, probe.limit)
+    order = [_place(found[hit.id].change) for hit in hits]
+    assert order == sorted(order)
+    assert len(set(order)) == len(order)
+    for hit in hits:
+        want = found[hit.id]
+        assert want.change.record is not None
+        assert (hit.uri, hit.level) == (want.change.record.uri, want.change.record.level)
+        assert hit.passage == want.passage
+        assert hit.words == pytest.approx(want.words, abs=1e-5)
+        assert hit.cosine == (None if want.cosine is None else pytest.approx(want.cosine, abs=1e-5))
+
+
+@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_hits_are_those_of_the_definition(
+    make_index: MakeIndex, log: list[Change], questions: list[Probe]
+) -> None:
+    index = await make_index()
+    try:
+        await index.follow(log)
+        answers = await index.search(questions)
+        assert len(answers) == len(questions)
+        for hits, probe in zip(answers, questions, strict=True):
+            check(hits, log, probe)
+    finally:
+        await index.aclose()
+
+
+async def test_an_empty_index_finds_nothing(index: SearchIndex) -> None:
+    assert await index.position() == 0
+    assert await answer(index, ask("cache", seed=1)) == []
+    assert list(await index.search([])) == []
+
+
+async def test_a_probe_without_vector_and_terms_finds_nothing(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["cache"], [1])])
+    assert await answer(index, ask()) == []
+
+
+async def test_both_channels_put_records_forward_and_both_are_scored(index: SearchIndex) -> None:
+    await index.follow(
+        [
+            make_change(1, make_record(1, "viking://resources/b.md"), ["cache"], [2]),
+            make_change(2, make_record(2, "viking://resources/a.md"), ["deploy"], [1]),
+            make_change(3, make_record(3, "viking://resources/c.md"), ["deploy"], [3]),
+        ]
+    )
+    hits = await answer(index, ask("cache", seed=1, limit=1))
+    assert [hit.id for hit in hits] == [2, 1]
+    assert hits[0].cosine == pytest.approx(1.0, abs=1e-6)
+    assert hits[0].words == 0.0
+    assert hits[1].cosine == pytest.approx(float(unit(1) @ unit(2)), abs=1e-6)
+    assert hits[1].words > 0
+
+
+async def test_ties_go_to_the_earlier_one_in_tree_order(index: SearchIndex) -> None:
+    uris = ["viking://resources/z.md", "viking://resources/a/z.md", "viking://resources/b.md"]
+    await index.follow(
+        [make_change(i, make_record(i, uri), ["cache"], [1]) for i, uri in enumerate(uris, 1)]
+    )
+    hits = await answer(index, ask("cache", seed=1, limit=2))
+    assert [hit.uri.text for hit in hits] == [
+        "viking://resources/b.md",
+        "viking://resources/z.md",
+    ]
+
+
+async def test_levels_of_a_directory_are_listed_in_its_parent(index: SearchIndex) -> None:
+    await index.follow(
+        [
+            make_change(1, make_record(1, "viking://resources/d/f.md"), ["cache"]),
+            make_change(2, make_record(2, "viking://resources/d", Level.OVERVIEW), ["cache"]),
+            make_change(3, make_record(3, "viking://resources/d", Level.ABSTRACT), ["cache"]),
+            make_change(4, make_record(4, "viking://resources", Level.ABSTRACT), ["cache"]),
+        ]
+    )
+    assert [hit.id for hit in await answer(index, ask("cache"))] == [4, 3, 2, 1]
+    below = Scope("acme", "ann", (Uri.parse("viking://resources/d"),))
+    assert [hit.id for hit in await answer(index, ask("cache", scope=below))] == [3, 2, 1]
+
+
+async def test_a_record_is_found_by_its_best_passage(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["deploy", "cache", "cache"], [3, 1, 1])])
+    [hit] = await answer(index, ask("cache", seed=1))
+    assert hit.passage == 1
+    assert hit.cosine == pytest.approx(1.0, abs=1e-6)
+
+
+async def test_records_without_vectors_are_found_by_words_only(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["cache"])])
+    assert await answer(index, ask(seed=1)) == []
+    [hit] = await answer(index, ask("cache", seed=1))
+    assert hit.cosine is None
+
+
+async def test_unknown_terms_count_with_the_largest_idf(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["cache"])])
+    [alone] = await answer(index, ask("cache"))
+    [diluted] = await answer(index, ask("cache", "unheard"))
+    known, unknown = math.log(1 + 0.5 / 1.5), math.log(1 + 1.5 / 0.5)
+    assert diluted.words == pytest.approx(alone.words * known / (known + unknown))
+
+
+async def test_repeated_terms_are_ignored(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["cache deploy"])])
+    assert await answer(index, ask("cache", "cache", "deploy")) == await answer(
+        index, ask("deploy", "cache")
+    )
+
+
+async def test_other_tenants_and_users_are_never_found_and_move_no_score(
+    index: SearchIndex,
+) -> None:
+    await index.follow(
+        [
+            make_change(1, make_record(1), ["cache the deploy"], [1]),
+            make_change(2, make_record(2, "viking://user/ann/x.md"), ["cache"], [2]),
+        ]
+    )
+    before = await answer(index, ask("cache", "deploy", seed=1))
+    foreign = [
+        make_change(3 + i, make_record(3 + i, uri, account=account), ["cache deploy " * 9], [1])
+        for i, (account, uri) in enumerate(
+            [
+                ("bolt", "viking://resources/a.md"),
+                ("bolt", "viking://user/ann/x.md"),
+                ("acme", "viking://user/ben/x.md"),
+            ]
+        )
+    ]
+    await index.follow(foreign)
+    assert await answer(index, ask("cache", "deploy", seed=1)) == before
+
+
+async def test_targets_do_not_move_scores(index: SearchIndex) -> None:
+    await index.follow(
+        [
+            make_change(1, make_record(1, "viking://resources/a/x.md"), ["cache deploy"]),
+            make_change(2, make_record(2, "viking://resources/b/x.md"), ["cache the the the"]),
+        ]
+    )
+    everywhere = await answer(index, ask("cache"))
+    narrow = Scope("acme", "ann", (Uri.parse("viking://resources/a"),))
+    assert await answer(index, ask("cache", scope=narrow)) == everywhere[:1]
+
+
+async def test_deleted_records_are_gone_and_counted_no_more(index: SearchIndex) -> None:
+    first = make_change(1, make_record(1), ["cache"], [1])
+    await index.follow([first])
+    before = await answer(index, ask("cache", seed=1))
+    await index.follow([make_change(2, make_record(2, "viking://resources/b"), ["cache"], [1])])
+    assert len(await answer(index, ask("cache", seed=1))) == 2
+    await index.follow([make_removal(3, 2), make_removal(4, 99)])
+    assert await answer(index, ask("cache", seed=1)) == before
+    assert await index.position() == 4
+
+
+async def test_an_update_replaces_text_vectors_and_tags(index: SearchIndex) -> None:
+    record = make_record(1, tags=("lang=en",))
+    await index.follow([make_change(1, record, ["cache"], [1])])
+    await index.follow([make_change(2, replace(record, tags=("lang=zh",)), ["cache"], [1])])
+    assert await answer(index, ask("cache", tag="lang=en")) == []
+    assert len(await answer(index, ask("cache", tag="lang=zh"))) == 1
+    await index.follow([make_change(3, record, ["deploy"])])
+    assert await answer(index, ask("cache", seed=1)) == []
+    assert len(await answer(index, ask("deploy", seed=1, tag="lang=en"))) == 1
+
+
+async def test_a_record_loses_its_passages(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["cache"], [1])])
+    await index.follow([make_change(2, make_record())])
+    assert await answer(index, ask("cache", seed=1)) == []
+
+
+async def test_the_line_of_context_is_indexed_with_the_text(index: SearchIndex) -> None:
+    passages = make_passages("body", context="resources > cache")
+    await index.follow([Change(1, RecordId(1), make_record(), passages)])
+    assert len(await answer(index, ask("cache"))) == 1
+
+
+async def test_following_again_changes_nothing(index: SearchIndex) -> None:
+    log = [
+        make_change(1, make_record(1), ["cache"], [1]),
+        make_change(2, make_record(2, "viking://resources/b"), ["cache"], [2]),
+        make_change(5, make_record(1), ["deploy"], [3]),
+        make_removal(7, 2),
+    ]
+    await index.follow(log)
+    before = await answer(index, ask("cache", "deploy", seed=1))
+    await index.follow(log)
+    await index.follow(log[:2])
+    assert await answer(index, ask("cache", "deploy", seed=1)) == before
+    assert await index.position() == 7
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        unit(1, DIMENSION + 1),
+        unit(1, DIMENSION).reshape(1, -1),
+        np.full(DIMENSION, np.nan, np.float32),
+        np.full(DIMENSION, np.inf, np.float32),
+    ],
+    ids=["too long", "a matrix", "nan", "inf"],
+)
+async def test_a_vector_that_is_none_is_refused(
+    index: SearchIndex, vector: np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+) -> None:
+    await index.follow([make_change(1, make_record(), ["cache"], [1])])
+    with pytest.raises(InvalidArgumentError):
+        await index.search([ask("cache"), Probe(ANN, Everything(), 5, vector)])
+
+
+async def test_stored_vectors_of_another_dimension_are_refused_and_nothing_moves(
+    index: SearchIndex,
+) -> None:
+    change = make_change(1, make_record(), ["cache"], [1])
+    with pytest.raises(InvalidArgumentError):
+        await index.follow([replace(change, vectors=unit(1, DIMENSION + 3)[None, :])])
+    assert await index.position() == 0
+    assert await answer(index, ask("cache")) == []
