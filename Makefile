@@ -1,0 +1,121 @@
+# contextfind: everything that is done with this checkout. `make` alone says what there is.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CONFIG ?=
+DATA ?=
+N ?= 10000
+
+# Installed is what these stamps say; a changed pyproject.toml installs again.
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+
+define FIND_PYTHON
+found=; \
+for candidate in $(or $(PYTHON),python3.12 python3.11 python3.13 python3 python); do \
+  if "$$candidate" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+  then found=$$candidate; break; fi; \
+done; \
+if [ -z "$$found" ]; then \
+  echo "contextfind needs Python 3.11 or newer with the venv module; $(if $(PYTHON),$(PYTHON) is none,none was found)." >&2; \
+  echo "Debian and Ubuntu: apt-get install python3 python3-venv python3-dev. Or name one: make PYTHON=/path/to/python3.12" >&2; \
+  exit 1; \
+fi
+endef
+
+# hnswlib comes as source only; without a compiler its build ends in a page of pip output.
+define CHECK_COMPILER
+if ! command -v "$${CXX:-c++}" >/dev/null 2>&1 && ! command -v g++ >/dev/null 2>&1 && ! command -v clang++ >/dev/null 2>&1; then \
+  echo "contextfind compiles one dependency (hnswlib), and no C++ compiler was found." >&2; \
+  echo "Debian and Ubuntu: apt-get install g++. Fedora: dnf install gcc-c++. macOS: xcode-select --install" >&2; \
+  exit 1; \
+fi; \
+if ! $(BIN)/python -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))'; then \
+  echo "The headers of $$($(BIN)/python --version) are missing; hnswlib is compiled against them." >&2; \
+  echo "Debian and Ubuntu: apt-get install python3-dev. Fedora: dnf install python3-devel" >&2; \
+  exit 1; \
+fi
+endef
+
+.PHONY: help
+help: ## this list
+	@echo "contextfind, from a checkout:"; echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" (bench-quality)  N=10000 (bench-speed)"
+
+$(BIN)/python:
+	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
+
+$(RUN_STAMP): pyproject.toml | $(BIN)/python
+	@$(CHECK_COMPILER)
+	@echo "Installing contextfind into $(VENV) (the first time one to three minutes: hnswlib is compiled)"
+	@$(PIP) install --quiet -e .
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
+	@$(CHECK_COMPILER)
+	@echo "Installing contextfind and its development tools into $(VENV) (the first time one to three minutes)"
+	@$(PIP) install --quiet -e '.[dev]'
+	@touch $(RUN_STAMP) $@
+
+.PHONY: venv
+venv: $(BIN)/python ## make the virtual environment, empty
+
+.PHONY: install
+install: $(RUN_STAMP) ## install contextfind into it; then: .venv/bin/contextfind --help
+	@echo "Installed: $(BIN)/contextfind"
+
+.PHONY: demo
+demo: $(RUN_STAMP) ## start a server, add a small bilingual tree, ask five questions
+	@$(BIN)/python -m examples.demo
+
+.PHONY: serve
+serve: $(RUN_STAMP) ## serve on 127.0.0.1:1933 (CONFIG=path/to/ov.conf)
+	@$(BIN)/contextfind serve $(if $(CONFIG),--config $(CONFIG))
+
+.PHONY: test
+test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
+	@$(BIN)/python -m pytest -m "not slow"
+
+.PHONY: test-slow
+test-slow: $(DEV_STAMP) ## the heavier tests
+	@$(BIN)/python -m pytest -m slow
+
+.PHONY: lint
+lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry .
+
+.PHONY: check
+check: lint test ## everything that must be green before a push: lint, then test
+
+.PHONY: bench-quality
+bench-quality: $(DEV_STAMP) ## nDCG, recall, MRR on retrieval sets: DATA="DIR…"
+	@if [ -z "$(DATA)" ]; then echo 'Say which sets: make bench-quality DATA="path/to/set1 path/to/set2"' >&2; exit 2; fi
+	@$(BIN)/python -m tests.benchmark.quality $(DATA)
+
+.PHONY: bench-speed
+bench-speed: $(DEV_STAMP) ## latency and finds per second over N generated documents
+	@$(BIN)/python -m tests.benchmark.speed --documents $(N)
+
+.PHONY: docs
+docs: $(DEV_STAMP) ## check the documentation: links, commands, rooms, terms
+	@$(BIN)/python -m pytest -q tests/house
+
+.PHONY: docker-lint
+docker-lint: $(DEV_STAMP) ## check docker/ without an engine
+	@$(BIN)/python -m pytest -q tests/house/test_docker.py
+
+.PHONY: clean
+clean: ## remove caches and what the builds left (keeps .venv and contextfind-data)
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage dist .venv-ci
+	find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
