@@ -1,0 +1,68 @@
+"""What went wrong, in one line, and the exit code for scripts."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from contextfind.client import ClientError
+
+
+class ExitCode(IntEnum):
+    """What a script may test; described in `contextfind --help`."""
+
+    FAILED = 1  # the request, or a check of `doctor`, failed
+    USAGE = 2  # the command line, a path or the configuration is wrong
+    OCCUPIED = 3  # port, data directory or data belong to something else
+    UNREACHABLE = 4  # no server answers, or it cannot work now
+    REFUSED = 5  # no key, a wrong one, or not for this
+
+
+class Complaint(Exception):  # noqa: N818 - it is what the person reads, not always an error
+    """A line for the person (what, where, what next), and how the program ends."""
+
+    def __init__(self, message: str, exit_code: ExitCode, code: str = "INVALID_ARGUMENT") -> None:
+        super().__init__(one_line(message))
+        self.exit_code = exit_code
+        self.code = code
+
+
+def one_line(text: str) -> str:
+    """Return the text without line breaks and other control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def about(error: ClientError, command: str) -> Complaint:
+    """Return the line for a request that failed; `command` is what was called, as typed."""
+    hint = _hint(error, command)
+    message = f"{error.message.rstrip('.')}; {hint}" if hint else error.message
+    return Complaint(message, _exit_code(error), error.code)
+
+
+def _exit_code(error: ClientError) -> ExitCode:
+    match error.code:
+        case "UNAUTHENTICATED" | "PERMISSION_DENIED":
+            return ExitCode.REFUSED
+        case "UNAVAILABLE":
+            return ExitCode.UNREACHABLE
+        case "DEADLINE_EXCEEDED" if error.status is None:
+            return ExitCode.UNREACHABLE
+        case "INVALID_ARGUMENT" if error.status is None:  # refused before anything was sent
+            return ExitCode.USAGE
+        case _:
+            return ExitCode.FAILED
+
+
+def _hint(error: ClientError, command: str) -> str:
+    if error.code == "UNAVAILABLE" and error.status is None:
+        return ""  # the message itself says how a server is started
+    return _HINTS.get(error.code, "").format(command=command)
+
+
+_HINTS: Mapping[str, str] = {
+    "UNAUTHENTICATED": "give a good key with --key or CONTEXTFIND_API_KEY",
+    "PERMISSION_DENIED": "try another key with --key or CONTEXTFIND_API_KEY",
+    "NOT_FOUND": "see what is there with: contextfind tree viking://",
+    "INVALID_URI": "an address looks like viking://resources/docs/guide.md",
+    "INVALID_ARGUMENT": "see: contextfind {command} --help",
+    "UNAVAILABLE": "see what is missing with: contextfind status",
+    "DEADLINE_EXCEEDED": "it may still be working; look again with: contextfind status",
+}

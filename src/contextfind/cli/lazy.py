@@ -1,0 +1,74 @@
+"""The commands by name, each loaded when it is called and not before."""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A command in the overview: the module whose `app` has it, its panel and its line."""
+
+    module: str
+    panel: str
+    line: str
+
+
+_SERVER = "Run a server"
+_FILL = "Fill it"
+_ASK = "Ask it"
+_ADMIN = "Accounts and keys"
+
+OFFERS: Mapping[str, Offer] = {
+    "serve": Offer("serving", _SERVER, "Start the server, and index PATHs while it answers."),
+    "doctor": Offer(
+        "doctor", _SERVER, "Check configuration, data, models and port; no server needed."
+    ),
+    "status": Offer(
+        "standing", _SERVER, "Show what a running server holds and whether it is ready."
+    ),
+    "version": Offer("standing", _SERVER, "Print the version."),
+    "add": Offer("adding", _FILL, "Add a file, a directory or a zip."),
+    "write": Offer("editing", _FILL, "Write one text file."),
+    "mkdir": Offer("editing", _FILL, "Make a directory."),
+    "rm": Offer("editing", _FILL, "Remove a file or a directory."),
+    "find": Offer("finding", _ASK, "Find what fits a question."),
+    "ls": Offer("browsing", _ASK, "List a directory."),
+    "tree": Offer("browsing", _ASK, "Show what lies below a directory."),
+    "read": Offer("browsing", _ASK, "Print a file."),
+    "accounts": Offer("admin", _ADMIN, "List or create accounts (root key)."),
+    "users": Offer("admin", _ADMIN, "List or create the users of an account."),
+    "keys": Offer("admin", _ADMIN, "List, create or revoke keys."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands stand in for real ones until one is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """Return the real command for the name in `args`, loading its module."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if name is not None and name in OFFERS:
+            command = loaded(name)
+        return name, command, rest
+
+
+def loaded(name: str) -> Any:
+    """Return a command of `OFFERS`, importing its module; a command is typer's own kind of thing."""
+    module = importlib.import_module(f"contextfind.cli.{OFFERS[name].module}")
+    return get_group(module.app).commands[name]
+
+
+def offer_all(app: typer.Typer) -> None:
+    """Put a stand-in for every command into `app`, for the overview and for completion."""
+    for name, offer in OFFERS.items():
+        app.command(name, help=offer.line, rich_help_panel=offer.panel)(_stand_in)
+
+
+def _stand_in() -> None:
+    """Be replaced by the real command before anything runs."""
