@@ -1,0 +1,96 @@
+from contextfind.domain.records import Level, RecordId
+from contextfind.domain.scoring import Calibration, ScoreRules
+from contextfind.domain.uri import Uri
+from contextfind.ports import Hit
+from contextfind.retrieval.frontier import Frontier, WalkRules
+from contextfind.retrieval.judging import Judge, words_known
+
+JUDGE = Judge(Calibration(0.0, 1.0), ScoreRules(), words_known=True)
+
+
+def hit(number: int, uri: str, cosine: float | None, words: float = 0.0, level: int = 2) -> Hit:
+    return Hit(RecordId(number), Uri.parse(uri), Level(level), 0, cosine, words)
+
+
+def frontier(**rules: int) -> Frontier:
+    return Frontier(JUDGE, WalkRules(**rules), limit=10)
+
+
+def test_the_best_directory_is_opened_first_and_ties_go_by_address() -> None:
+    walk = frontier(batch=4)
+    for name, own in [("c", 0.2), ("b", 0.2), ("a", 0.9), ("d", 0.1)]:
+        walk.push(Uri.parse(f"viking://resources/{name}"), own)
+    assert [uri.name for uri in walk.take()] == ["a", "b", "c", "d"]
+
+
+def test_a_directory_is_worth_its_best_child_more_than_its_own_text() -> None:
+    walk = frontier(batch=1)
+    walk.push(Uri.parse("viking://resources/loud"), 0.6)
+    walk.push(Uri.parse("viking://resources/quiet"), 0.0)
+    walk.see([hit(1, "viking://resources/quiet/a.md", 0.9, 0.9)], keep=True)
+    assert walk.take() == [Uri.parse("viking://resources/quiet")]
+
+
+def test_no_directory_is_opened_twice() -> None:
+    walk = frontier(batch=4)
+    here = Uri.parse("viking://resources/a")
+    walk.push(here, 0.5)
+    assert walk.take() == [here]
+    walk.push(here, 0.9)
+    assert walk.take() == []
+
+
+def test_the_walk_ends_when_the_best_hits_stayed_the_same() -> None:
+    walk = frontier(batch=1, max_convergence_rounds=3)
+    for number in range(10):
+        walk.push(Uri.parse(f"viking://resources/{number}"))
+    walk.see([hit(1, "viking://resources/0/a.md", 0.9)], keep=True)
+    rounds = 0
+    while walk.take():
+        walk.end_round()
+        rounds += 1
+    assert rounds == 4  # one that sees the hit for the first time, three without news
+
+
+def test_the_walk_ends_at_the_latest_after_max_rounds() -> None:
+    walk = frontier(batch=1, max_rounds=2, max_convergence_rounds=99)
+    for number in range(10):
+        walk.push(Uri.parse(f"viking://resources/{number}"))
+    assert [len(walk.take()) for _ in range(4)] == [1, 1, 0, 0]
+
+
+def test_hits_that_did_not_pass_the_filter_lend_evidence_but_are_never_answered() -> None:
+    walk = frontier()
+    walk.see([hit(1, "viking://resources/a", 0.8, level=0)], keep=False)
+    walk.see([hit(2, "viking://resources/b.md", 0.2)], keep=True)
+    (answered,) = walk.ranked()
+    assert answered.hit.id == 2
+    assert answered.score > answered.own
+
+
+def test_scores_stay_between_zero_and_one_also_for_opposite_vectors() -> None:
+    walk = frontier()
+    walk.see(
+        [hit(1, "viking://resources/a.md", -1.0), hit(2, "viking://resources/b.md", 1.0, 0.99)],
+        keep=True,
+    )
+    assert all(0.0 <= scored.score <= 1.0 for scored in walk.ranked())
+
+
+def test_equal_scores_are_ranked_by_address() -> None:
+    walk = frontier()
+    walk.see(
+        [hit(n, f"viking://resources/{name}.md", 0.5) for n, name in enumerate("cab")], keep=True
+    )
+    assert [scored.hit.uri.name for scored in walk.ranked()] == ["a.md", "b.md", "c.md"]
+
+
+def test_a_query_without_any_known_word_is_judged_by_meaning_alone() -> None:
+    hits = [hit(1, "viking://resources/a.md", 0.6)]
+    deaf = Judge(Calibration(0.0, 1.0), ScoreRules(), words_known=words_known(hits))
+    assert deaf.own(hits[0]) == 0.6
+    assert JUDGE.own(hits[0]) == 0.3
+
+
+def test_a_record_without_vector_is_judged_by_words_alone() -> None:
+    assert JUDGE.own(hit(1, "viking://resources/a.md", None, 0.4)) == 0.4
