@@ -45,7 +45,8 @@ class Commit:
     remove: these addresses and everything below them.
     put: replaces the record at the same (uri, level), or makes it.
     ensure: made only where nothing is stored at (uri, level).
-    fresh: directories whose summaries this commit brings up to date.
+    fresh: directories whose summaries this commit brings up to date; one that was marked again since
+        (it has another mark now) stays stale.
     stale: directories whose summaries must be written again; one at and below which nothing is left
         (or never was) is forgotten. Removing makes no parent stale by itself.
     """
@@ -56,7 +57,7 @@ class Commit:
     ensure: Sequence[RecordDraft] = ()
     remove: Sequence[Uri] = ()
     stale: Sequence[Uri] = ()
-    fresh: Sequence[Uri] = ()
+    fresh: Sequence["StaleDirectory"] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +93,11 @@ class PendingText:
 
 @dataclass(frozen=True, slots=True)
 class StaleDirectory:
-    """A directory whose summaries are out of date."""
+    """A directory whose summaries are out of date; `mark` tells one time from the next."""
 
     account: str
     uri: Uri
+    mark: int
 
 
 @dataclass(frozen=True, slots=True)

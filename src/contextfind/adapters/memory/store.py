@@ -66,7 +66,8 @@ class MemoryRecordStore:
         deepest = sorted(
             self._tree.stale, key=lambda place: (-len(place[1].segments), place[0], place[1])
         )
-        return [StaleDirectory(account, uri) for account, uri in deepest[:limit]]
+        marks = self._tree.stale
+        return [StaleDirectory(*place, marks[place]) for place in deepest[:limit]]
 
     async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
         """See `RecordStore.backlog`."""

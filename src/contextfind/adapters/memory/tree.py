@@ -26,9 +26,10 @@ class Tree:
     arrived: dict[RecordId, int] = field(default_factory=dict)
     vectors: dict[str, Vector] = field(default_factory=dict)
     log: dict[RecordId, int] = field(default_factory=dict)
-    stale: set[tuple[str, Uri]] = field(default_factory=set)
+    stale: dict[tuple[str, Uri], int] = field(default_factory=dict)
     last_id: int = 0
     last_arrival: int = 0
+    last_mark: int = 0
     position: int = 0
 
     def copy(self) -> "Tree":
@@ -40,9 +41,10 @@ class Tree:
             dict(self.arrived),
             dict(self.vectors),
             dict(self.log),
-            set(self.stale),
+            dict(self.stale),
             self.last_id,
             self.last_arrival,
+            self.last_mark,
             self.position,
         )
 
@@ -59,9 +61,7 @@ class Tree:
         for draft in commit.ensure:
             if (commit.account, draft.uri, draft.level) not in self.places:
                 self._put(commit.account, draft, commit.now)
-        self.stale -= {(commit.account, uri) for uri in commit.fresh}
-        self.stale |= {(commit.account, uri) for uri in commit.stale}
-        self.stale = {place for place in self.stale if self._is_directory(*place)}
+        self._settle_stale(commit)
         used = {passage.digest for held in self.passages.values() for passage in held}
         self.vectors = {digest: row for digest, row in self.vectors.items() if digest in used}
         return removed
@@ -89,9 +89,22 @@ class Tree:
             del self.passages[record.id], self.arrived[record.id]
             self.note(record.id)
         self.stale = {
-            place for place in self.stale if place[0] != account or not place[1].is_under(uri)
+            place: mark
+            for place, mark in self.stale.items()
+            if place[0] != account or not place[1].is_under(uri)
         }
         return len(gone)
+
+    def _settle_stale(self, commit: Commit) -> None:
+        for done in commit.fresh:
+            if self.stale.get((commit.account, done.uri)) == done.mark:
+                del self.stale[commit.account, done.uri]
+        for uri in commit.stale:
+            self.last_mark += 1
+            self.stale[commit.account, uri] = self.last_mark
+        self.stale = {
+            place: mark for place, mark in self.stale.items() if self._is_directory(*place)
+        }
 
     def _put(self, account: str, draft: RecordDraft, now: datetime) -> None:
         place = (account, draft.uri, draft.level)

@@ -1,1 +1,1 @@
-"""Sqlite: see docs/architecture.md."""
+"""SQLite: records, jobs and identities in one file, `contextfind.db`."""

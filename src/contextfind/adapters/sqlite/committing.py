@@ -1,0 +1,286 @@
+"""What the writer's thread does: a commit, new vectors, forgotten vectors."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from contextfind.adapters.sqlite.conditions import at_or_below, below
+from contextfind.adapters.sqlite.rows import (
+    PASSAGE_COLUMNS,
+    PassageRow,
+    microseconds,
+    passage_rows,
+    storable,
+    tags_text,
+)
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.records import Level, Vector
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import Commit, Committed, RecordDraft
+
+_FIELDS = "id, context_type, abstract, tags, content, source, size"
+
+
+def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
+    """Do what the commit says; the caller undoes all of it on an error.
+
+    Raises:
+        ConflictError: a file where a directory is, or a directory where a file is.
+
+    """
+    hand = _Hand(connection, commit)
+    removed = sum(hand.remove(uri) for uri in commit.remove)
+    for draft in commit.put:
+        hand.put(draft)
+    for draft in commit.ensure:
+        if hand.stored(draft) is None:
+            hand.put(draft)
+    hand.settle_stale()
+    hand.drop_loose_vectors()
+    return Committed(last_position(connection), removed)
+
+
+def store_vectors(connection: sqlite3.Connection, vectors: Sequence[tuple[str, Vector]]) -> int:
+    """Store vectors that a passage asks for, log the records that have all now."""
+    touched: dict[int, None] = {}
+    for digest, vector in vectors:
+        waiting = connection.execute(
+            "SELECT record, pending FROM passages WHERE digest = ?", (digest,)
+        ).fetchall()
+        if not waiting:
+            continue
+        blob = np.asarray(vector, dtype="<f4").tobytes()
+        connection.execute("INSERT OR REPLACE INTO vectors VALUES (?, ?)", (digest, blob))
+        connection.execute("UPDATE passages SET pending = 0 WHERE digest = ?", (digest,))
+        touched |= {record: None for record, pending in waiting if pending}
+    for record in sorted(touched):
+        if not _lacks_vectors(connection, record):
+            _note(connection, record)
+    return last_position(connection)
+
+
+def forget_vectors(connection: sqlite3.Connection) -> int:
+    """Drop every vector and log every record that has passages, oldest first."""
+    connection.execute("DELETE FROM vectors")
+    connection.execute("UPDATE passages SET pending = 1")
+    connection.execute(
+        "INSERT OR REPLACE INTO log (record) SELECT DISTINCT record FROM passages ORDER BY record"
+    )
+    return last_position(connection)
+
+
+def last_position(connection: sqlite3.Connection) -> int:
+    """Return the position of the last log entry, 0 when there is none."""
+    (position,) = connection.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
+    return int(position)
+
+
+def _note(connection: sqlite3.Connection, record: int) -> None:
+    # REPLACE takes the old entry out; AUTOINCREMENT gives the new one the next position.
+    connection.execute("INSERT OR REPLACE INTO log (record) VALUES (?)", (record,))
+
+
+def _lacks_vectors(connection: sqlite3.Connection, record: int) -> bool:
+    query = "SELECT 1 FROM passages WHERE record = ? AND pending = 1 LIMIT 1"
+    return connection.execute(query, (record,)).fetchone() is not None
+
+
+class _Hand:
+    """Writes one commit, step by step.
+
+    loose: digests whose passages went away; their vectors may have no use any more.
+    bereft: directories that may have lost the last thing below them.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, commit: Commit) -> None:
+        self._connection = connection
+        self._commit = commit
+        self._account = commit.account
+        self._now = microseconds(commit.now)
+        self._loose: set[str] = set()
+        self._bereft: set[Uri] = set()
+
+    def remove(self, uri: Uri) -> int:
+        """Take out an address and all below it, and return how many records that were."""
+        area = at_or_below(uri)
+        values = (self._account, *area.values)
+        found = self._connection.execute(
+            f"SELECT id FROM records WHERE account = ? AND {area.sql} ORDER BY uri, level",  # noqa: S608 - fixed text, bound values
+            values,
+        ).fetchall()
+        for (record,) in found:
+            self._loosen(record)
+            self._connection.execute("DELETE FROM records WHERE id = ?", (record,))
+            _note(self._connection, record)
+        self._connection.execute(
+            f"DELETE FROM stale WHERE account = ? AND {area.sql}",  # noqa: S608 - fixed text, bound values
+            values,
+        )
+        self._bereft.update(_above(uri))
+        return len(found)
+
+    def stored(self, draft: RecordDraft) -> tuple[object, ...] | None:
+        """Return the fields of what is stored at the draft's (uri, level)."""
+        row: tuple[object, ...] | None = self._connection.execute(
+            f"SELECT {_FIELDS} FROM records WHERE account = ? AND uri = ? AND level = ?",  # noqa: S608 - fixed text, bound values
+            (self._account, draft.uri.text, draft.level.value),
+        ).fetchone()
+        return row
+
+    def put(self, draft: RecordDraft) -> None:
+        """Replace the record at the draft's (uri, level), or make it."""
+        known = self.stored(draft)
+        passages = passage_rows(draft)
+        if known is None:
+            self._check_kind(draft)
+            record = self._insert(draft)
+            self._write_passages(record, draft.level, passages)
+            _note(self._connection, record)
+            return
+        record = int(str(known[0]))
+        same_passages = self._passages(record) == passages
+        wanted = _fields(draft)
+        if draft.tags is None:
+            wanted = (*wanted[:2], known[3], *wanted[3:])
+        if same_passages and wanted == known[1:]:
+            return
+        self._update(record, wanted, draft.tags)
+        if not same_passages:
+            self._loosen(record)
+            self._connection.execute("DELETE FROM passages WHERE record = ?", (record,))
+            self._write_passages(record, draft.level, passages)
+        _note(self._connection, record)
+
+    def settle_stale(self) -> None:
+        """Apply `fresh`, then `stale`, and forget directories that are none any more."""
+        self._connection.executemany(
+            "DELETE FROM stale WHERE account = ? AND uri = ? AND mark = ?",
+            [(self._account, done.uri.text, done.mark) for done in self._commit.fresh],
+        )
+        for uri in self._commit.stale:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO stale (account, uri, depth) VALUES (?, ?, ?)",
+                (self._account, uri.text, len(uri.segments)),
+            )
+        for uri in self._bereft.union(self._commit.stale):
+            if not self._is_directory(uri):
+                self._unmark(uri)
+
+    def drop_loose_vectors(self) -> None:
+        """Delete the vectors that no passage uses any more."""
+        self._connection.executemany(
+            "DELETE FROM vectors WHERE digest = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM passages WHERE digest = ?1)",
+            [(digest,) for digest in sorted(self._loose)],
+        )
+
+    def _unmark(self, uri: Uri) -> None:
+        self._connection.execute(
+            "DELETE FROM stale WHERE account = ? AND uri = ?", (self._account, uri.text)
+        )
+
+    def _passages(self, record: int) -> list[PassageRow]:
+        return self._connection.execute(
+            f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE record = ? ORDER BY ordinal",  # noqa: S608 - fixed text
+            (record,),
+        ).fetchall()
+
+    def _loosen(self, record: int) -> None:
+        found = self._connection.execute("SELECT digest FROM passages WHERE record = ?", (record,))
+        self._loose.update(digest for (digest,) in found)
+
+    def _insert(self, draft: RecordDraft) -> int:
+        parent = draft.uri.parent
+        cursor = self._connection.execute(
+            "INSERT INTO records (account, owner, uri, parent, name, level, context_type, abstract,"
+            " tags, content, source, size, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                self._account,
+                draft.uri.owner,
+                draft.uri.text,
+                "" if parent is None else parent.text,
+                draft.uri.name,
+                draft.level.value,
+                *_fields(draft),
+                self._now,
+                self._now,
+            ),
+        )
+        record = int(cursor.lastrowid or 0)
+        self._write_tags(record, draft.tags or ())
+        return record
+
+    def _update(
+        self, record: int, fields: tuple[object, ...], tags: tuple[str, ...] | None
+    ) -> None:
+        self._connection.execute(
+            "UPDATE records SET context_type = ?, abstract = ?, tags = ?, content = ?, source = ?,"
+            " size = ?, updated_at = ? WHERE id = ?",
+            (*fields, self._now, record),
+        )
+        if tags is not None:
+            self._connection.execute("DELETE FROM tags WHERE record = ?", (record,))
+            self._write_tags(record, tags)
+
+    def _write_tags(self, record: int, tags: tuple[str, ...]) -> None:
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO tags (tag, record) VALUES (?, ?)",
+            [(storable(tag), record) for tag in tags],
+        )
+
+    def _write_passages(self, record: int, level: Level, rows: list[PassageRow]) -> None:
+        later = int(level is not Level.DETAIL)
+        self._connection.executemany(
+            f"INSERT INTO passages ({PASSAGE_COLUMNS}, record, later, pending)"  # noqa: S608 - fixed text
+            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+            " NOT EXISTS (SELECT 1 FROM vectors WHERE digest = ?5))",
+            [(*row, record, later) for row in rows],
+        )
+
+    def _check_kind(self, draft: RecordDraft) -> None:
+        for above in _above(draft.uri):
+            if self._is_file(above):
+                raise _conflict(draft.uri, f"{above.text!r} is a file")
+        if draft.level is Level.DETAIL:
+            if self._is_directory(draft.uri):
+                raise _conflict(draft.uri, "it is a directory")
+        elif self._is_file(draft.uri):
+            raise _conflict(draft.uri, "it is a file")
+
+    def _is_file(self, uri: Uri) -> bool:
+        query = "SELECT 1 FROM records WHERE account = ? AND uri = ? AND level = 2"
+        return self._connection.execute(query, (self._account, uri.text)).fetchone() is not None
+
+    def _is_directory(self, uri: Uri) -> bool:
+        inside = below(uri)
+        found = self._connection.execute(
+            "SELECT 1 FROM records WHERE account = ? AND uri = ? AND level < 2"  # noqa: S608 - fixed text, bound values
+            f" UNION ALL SELECT 1 FROM records WHERE account = ? AND {inside.sql} LIMIT 1",
+            (self._account, uri.text, self._account, *inside.values),
+        )
+        return found.fetchone() is not None
+
+
+def _fields(draft: RecordDraft) -> tuple[object, ...]:
+    """Return what may change, in the order of `_FIELDS` after the id."""
+    return (
+        draft.context_type.value,
+        storable(draft.abstract),
+        tags_text(draft.tags or ()),
+        draft.content,
+        draft.source,
+        draft.size,
+    )
+
+
+def _above(uri: Uri) -> Iterator[Uri]:
+    parent = uri.parent
+    while parent is not None:
+        yield parent
+        parent = parent.parent
+
+
+def _conflict(uri: Uri, reason: str) -> ConflictError:
+    return ConflictError(f"cannot write {uri.text!r}: {reason}", {"uri": uri.text})

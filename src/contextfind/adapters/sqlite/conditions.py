@@ -1,0 +1,182 @@
+"""Filters and scopes as SQL conditions on `records`.
+
+Every value is bound, none is written into the text. Paths are ranges of the address (`LIKE`
+would read `_` and `%` in a name, and ignores case).
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from contextfind.adapters.sqlite.rows import microseconds
+from contextfind.domain.filters import (
+    And,
+    Between,
+    Everything,
+    Filter,
+    Not,
+    Nothing,
+    OneOf,
+    Or,
+    Prefixed,
+    Tagged,
+    Under,
+)
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+
+Value = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A piece of SQL and the values of its question marks, in order."""
+
+    sql: str
+    values: tuple[Value, ...] = ()
+
+
+_TRUE = Condition("1")
+_FALSE = Condition("0")
+
+
+def within(scope: Scope) -> Condition:
+    """Return the condition that `scope.allows` a record."""
+    return conjunction(
+        [
+            Condition("account = ?", (scope.account,)),
+            owned(scope),
+            disjunction([at_or_below(target) for target in scope.targets]),
+        ]
+    )
+
+
+def owned(scope: Scope) -> Condition:
+    """Return the condition that a record lies in the user's own tree or a shared one."""
+    return Condition("owner IN ('', ?)", (scope.user,))
+
+
+def reach(scope: Scope, directory: Uri) -> list[Uri]:
+    """Return the addresses whose subtrees are what `scope` shows of `directory`'s subtree."""
+    if any(directory.is_under(target) for target in scope.targets):
+        return [directory]
+    return [target for target in scope.targets if target.is_under(directory)]
+
+
+def at_or_below(directory: Uri) -> Condition:
+    """Return the condition that the address is `directory` or lies below it."""
+    if directory == ROOT:
+        return _TRUE
+    inside = below(directory)
+    return Condition(f"(uri = ? OR {inside.sql})", (directory.text, *inside.values))
+
+
+def below(directory: Uri) -> Condition:
+    """Return the condition that the address lies strictly below `directory`."""
+    # The character after the slash is 0: every address that starts with `folder` is less.
+    return Condition(
+        "(uri >= ? AND uri < ? AND uri <> ?)",
+        (directory.folder, directory.folder[:-1] + "0", directory.text),
+    )
+
+
+def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911 - one arm per node
+    """Return the condition that `domain.filters.matches` a record."""
+    match where:
+        case Everything():
+            return _TRUE
+        case Nothing():
+            return _FALSE
+        case And(parts):
+            return conjunction([compiled(part) for part in parts])
+        case Or(parts):
+            return disjunction([compiled(part) for part in parts])
+        case Not(part):
+            inner = compiled(part)
+            return Condition(f"NOT ({inner.sql})", inner.values)
+        case OneOf():
+            return _one_of(where)
+        case Tagged(tag):
+            return (
+                Condition("id IN (SELECT record FROM tags WHERE tag = ?)", (tag,))
+                if _is_storable(tag)
+                else _FALSE
+            )
+        case Between():
+            return _between(where)
+        case Under(directory):
+            return at_or_below(directory)
+        case Prefixed(prefix):
+            return _prefixed(prefix)
+        case _:
+            assert_never(where)
+
+
+def conjunction(parts: Sequence[Condition]) -> Condition:
+    """Return the condition that all parts hold; no parts always hold."""
+    return _joined([part for part in parts if part != _TRUE], "AND", _TRUE)
+
+
+def disjunction(parts: Sequence[Condition]) -> Condition:
+    """Return the condition that some part holds; no parts never do."""
+    return _joined(parts, "OR", _FALSE)
+
+
+def _joined(parts: Sequence[Condition], word: str, empty: Condition) -> Condition:
+    """Join by halves: SQLite allows expressions only 1,000 levels deep."""
+    if not parts:
+        return empty
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    left = _joined(parts[:middle], word, empty)
+    right = _joined(parts[middle:], word, empty)
+    return Condition(f"({left.sql} {word} {right.sql})", left.values + right.values)
+
+
+def _one_of(where: OneOf) -> Condition:
+    # A list as one JSON value: no limit on its length, and one text of SQL for all lengths.
+    values = json.dumps(sorted(_without_unstorable(where.values)))
+    column = "CAST(level AS TEXT)" if where.field == "level" else where.field
+    return Condition(column + " IN (SELECT value FROM json_each(?))", (values,))  # noqa: S608 - fixed text, bound values
+
+
+def _between(where: Between) -> Condition:
+    bounds = []
+    if where.since is not None:
+        bounds.append(Condition(f"{where.field} >= ?", (microseconds(where.since),)))
+    if where.until is not None:
+        bounds.append(Condition(f"{where.field} <= ?", (microseconds(where.until),)))
+    return conjunction(bounds)
+
+
+def _prefixed(prefix: str) -> Condition:
+    if not prefix:
+        return _TRUE
+    if not _is_storable(prefix):
+        return _FALSE
+    beyond = _successor(prefix)
+    if beyond is None:
+        return Condition("uri >= ?", (prefix,))
+    return Condition("(uri >= ? AND uri < ?)", (prefix, beyond))
+
+
+def _successor(prefix: str) -> str | None:
+    """Return the least text greater than all that start with `prefix`; None when there is none."""
+    highest, surrogates = 0x10FFFF, range(0xD800, 0xE000)
+    for end in range(len(prefix), 0, -1):
+        point = ord(prefix[end - 1])
+        if point < highest:
+            after = surrogates.stop if point + 1 in surrogates else point + 1
+            return prefix[: end - 1] + chr(after)
+    return None
+
+
+def _without_unstorable(values: Iterable[str]) -> list[str]:
+    return [value for value in values if _is_storable(value) and "\0" not in value]
+
+
+def _is_storable(text: str) -> bool:
+    """Whether any stored text could equal it: UTF-8 holds no lone surrogate."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,143 @@
+"""The database file: one thread that writes, two that read."""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from contextfind.adapters.sqlite.bell import Bell
+from contextfind.adapters.sqlite.schema import migrate
+from contextfind.adapters.sqlite.writer import Writer
+from contextfind.domain.errors import UnavailableError
+
+T = TypeVar("T")
+
+FILE_NAME = "contextfind.db"
+_READERS = 2  # as many as cores; a read holds the GIL while it makes records anyway
+_BUSY_SECONDS = 5.0  # somebody else (a backup, a shell) holds the file
+_CACHE_KIB = 32_768  # per connection: the inner pages of every index at a million passages
+
+
+class Database:
+    """`contextfind.db` in a directory, opened; shared by all stores that live in it.
+
+    bell: the log position, and who waits for it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open, making or migrating the file. Blocks; from a coroutine use `open`.
+
+        Raises:
+            FailedPreconditionError: a file of a newer contextfind.
+            UnavailableError: the file cannot be opened or is no database.
+
+        """
+        self._path = directory / FILE_NAME
+        with _translated():
+            connection = self._connected()
+        self.bell = Bell(_last_position(connection))
+        self._writer = Writer(connection, lambda writing: self.bell.ring(_last_position(writing)))
+        self._local = threading.local()
+        self._open: list[sqlite3.Connection] = []
+        self._readers = ThreadPoolExecutor(_READERS, "sqlite-reader")
+        self._closed = False
+
+    @classmethod
+    async def open(cls, directory: Path) -> "Database":
+        """Open without blocking the loop; raises what the constructor does."""
+        return await asyncio.to_thread(cls, directory)
+
+    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in the writer's thread and return its result once it is on disk.
+
+        A caller that is cancelled takes back only work that has not begun.
+
+        Raises:
+            UnavailableError: the disk or the file refuses, or the store is closed.
+
+        """
+        with _translated():
+            return await asyncio.wrap_future(self._writer.submit(work))
+
+    async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in a reader's thread; all its statements see one state of the data.
+
+        Raises:
+            UnavailableError: the file refuses, or the store is closed.
+
+        """
+        if self._closed:
+            raise UnavailableError("the store is closed")
+        with _translated():
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._readers, self._on_reader, work)
+
+    async def aclose(self) -> None:
+        """Finish what is queued and close the file; closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        self.bell.close()
+        await asyncio.to_thread(self._close)
+
+    def _connected(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _reader(self) -> sqlite3.Connection:
+        known: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if known is not None:
+            return known
+        connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode=ro",
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        self._open.append(connection)
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        self._local.connection = connection
+        return connection
+
+    def _on_reader(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        connection = self._reader()
+        connection.execute("BEGIN")
+        try:
+            return work(connection)
+        finally:
+            connection.execute("COMMIT")
+
+    def _close(self) -> None:
+        self._readers.shutdown()
+        for connection in self._open:
+            connection.close()
+        self._writer.close()
+
+
+def _last_position(connection: sqlite3.Connection) -> int:
+    (position,) = connection.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
+    return int(position)
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise UnavailableError(f"the database does not answer: {error}") from error

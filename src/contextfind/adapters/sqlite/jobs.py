@@ -1,0 +1,100 @@
+"""The job store in `contextfind.db`."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import cast
+
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.rows import microseconds, moment_of
+from contextfind.domain.identity import Identity, Role
+from contextfind.ports.jobs import Job, JobState
+
+_COLUMNS = (
+    "id, account, user, role, kind, state, created_at, updated_at, spec, stage, done, total,"
+    " result, error"
+)
+_JOBS = f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
+
+_Row = tuple[
+    str, str, str, Role, str, str, int, int, str, str, int, int, str | None, str | None
+]  # in the order of _COLUMNS
+
+
+class SqliteJobStore:
+    """`JobStore` in a database file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, job: Job) -> None:
+        """See `JobStore.save`."""
+        row = _row_of(job)
+
+        def work(connection: sqlite3.Connection) -> None:
+            marks = ", ".join("?" * len(row))
+            connection.execute(
+                f"INSERT OR REPLACE INTO jobs ({_COLUMNS}) VALUES ({marks})",  # noqa: S608 - fixed text, bound values
+                row,
+            )
+
+        await self._database.write(work)
+
+    async def get(self, identity: Identity, job_id: str) -> Job | None:
+        """See `JobStore.get`."""
+        where = "WHERE id = ? AND account = ? AND user = ?"
+        found = await self._select(where, (job_id, identity.account, identity.user))
+        return found[0] if found else None
+
+    async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
+        """See `JobStore.list`."""
+        where = "WHERE account = ? AND user = ? ORDER BY created_at DESC, id DESC LIMIT ?"
+        return await self._select(where, (identity.account, identity.user, limit))
+
+    async def unfinished(self) -> Sequence[Job]:
+        """See `JobStore.unfinished`."""
+        where = "WHERE state IN (?, ?) ORDER BY created_at, id"
+        return await self._select(where, (JobState.PENDING.value, JobState.RUNNING.value))
+
+    async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
+        def work(connection: sqlite3.Connection) -> Sequence[Job]:
+            return [_job_of(row) for row in connection.execute(f"{_JOBS} {where}", values)]
+
+        return await self._database.read(work)
+
+
+def _row_of(job: Job) -> _Row:
+    return (
+        job.id,
+        job.identity.account,
+        job.identity.user,
+        job.identity.role,
+        job.kind,
+        job.state.value,
+        microseconds(job.created_at),
+        microseconds(job.updated_at),
+        json.dumps(dict(job.spec)),
+        job.stage,
+        job.done,
+        job.total,
+        None if job.result is None else json.dumps(dict(job.result)),
+        job.error,
+    )
+
+
+def _job_of(row: _Row) -> Job:
+    result = row[12]
+    return Job(
+        id=row[0],
+        identity=Identity(row[1], row[2], row[3]),
+        kind=row[4],
+        state=JobState(row[5]),
+        created_at=moment_of(row[6]),
+        updated_at=moment_of(row[7]),
+        spec=cast("dict[str, object]", json.loads(row[8])),
+        stage=row[9],
+        done=row[10],
+        total=row[11],
+        result=None if result is None else cast("dict[str, object]", json.loads(result)),
+        error=row[13],
+    )

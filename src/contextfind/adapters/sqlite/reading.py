@@ -1,0 +1,229 @@
+"""What the readers' threads do: each function is one question in one state of the data."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+
+from contextfind.adapters.sqlite.conditions import (
+    Condition,
+    at_or_below,
+    below,
+    compiled,
+    conjunction,
+    owned,
+    reach,
+    within,
+)
+from contextfind.adapters.sqlite.rows import (
+    PASSAGE_COLUMNS,
+    RECORD_COLUMNS,
+    PassageRow,
+    passage_of,
+    record_of,
+)
+from contextfind.domain.filters import Filter
+from contextfind.domain.records import Matrix, Passage, Record, RecordId
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import Backlog, Change, PendingText, StaleDirectory
+
+_RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
+_LISTED = Condition("level <> 1")  # files, and directories by their L0
+
+
+def read_records(connection: sqlite3.Connection, ids: Sequence[RecordId]) -> list[Record | None]:
+    """Return records by id, None where there is none."""
+    query = f"{_RECORDS} WHERE id = ?"
+    rows = [connection.execute(query, (record,)).fetchone() for record in ids]
+    return [None if row is None else record_of(row) for row in rows]
+
+
+def read_at(connection: sqlite3.Connection, scope: Scope, uri: Uri) -> list[Record]:
+    """Return the records at an address, lowest level first."""
+    rows = connection.execute(
+        f"{_RECORDS} WHERE account = ? AND uri = ? ORDER BY level", (scope.account, uri.text)
+    )
+    return [record for record in map(record_of, rows) if scope.allows(record)]
+
+
+def read_children(connection: sqlite3.Connection, scope: Scope, directory: Uri) -> list[Record]:
+    """Return what a directory lists, by name."""
+    rows = connection.execute(
+        f"{_RECORDS} WHERE account = ? AND parent = ? AND {_LISTED.sql} AND {owned(scope).sql}"
+        " ORDER BY name",
+        (scope.account, directory.text, scope.user),
+    )
+    return [record for record in map(record_of, rows) if scope.allows(record)]
+
+
+def read_below(
+    connection: sqlite3.Connection, scope: Scope, directory: Uri, limit: int
+) -> list[Record]:
+    """Return files and directories at any depth, by address."""
+    account = Condition("account = ?", (scope.account,))
+    found: list[Record] = []
+    for top in reach(scope, directory):
+        area = below(top) if top == directory else at_or_below(top)
+        where = conjunction([account, area, _LISTED, owned(scope)])
+        rows = connection.execute(
+            f"{_RECORDS} WHERE {where.sql} ORDER BY uri LIMIT ?", (*where.values, limit)
+        )
+        found += map(record_of, rows)
+    return sorted(found, key=lambda record: record.uri)[:limit]
+
+
+def read_matching(
+    connection: sqlite3.Connection, scope: Scope, where: Filter, limit: int
+) -> list[Record]:
+    """Return matching records, newest first, ties by address, then level."""
+    condition = conjunction([within(scope), compiled(where)])
+    rows = connection.execute(
+        f"{_RECORDS} WHERE {condition.sql} ORDER BY updated_at DESC, uri, level LIMIT ?",
+        (*condition.values, limit),
+    )
+    return list(map(record_of, rows))
+
+
+def read_known(connection: sqlite3.Connection, scope: Scope, uris: Sequence[Uri]) -> list[bool]:
+    """Say for each address whether anything is stored at or below it."""
+    return [
+        any(_holds_anything(connection, scope, top) for top in reach(scope, uri)) for uri in uris
+    ]
+
+
+def _holds_anything(connection: sqlite3.Connection, scope: Scope, top: Uri) -> bool:
+    account = Condition("account = ?", (scope.account,))
+    where = conjunction([account, at_or_below(top), owned(scope)])
+    query = f"SELECT 1 FROM records WHERE {where.sql} LIMIT 1"  # noqa: S608 - fixed text, bound values
+    return connection.execute(query, where.values).fetchone() is not None
+
+
+def read_sources(connection: sqlite3.Connection, account: str, under: Uri) -> dict[Uri, str]:
+    """Return the source digest of every file at or below an address."""
+    area = at_or_below(under)
+    rows = connection.execute(
+        f"SELECT uri, source FROM records WHERE account = ? AND {area.sql} AND level = 2"  # noqa: S608 - fixed text, bound values
+        " ORDER BY uri",
+        (account, *area.values),
+    )
+    return {Uri(uri): source for uri, source in rows}
+
+
+def read_passages(
+    connection: sqlite3.Connection, wanted: Sequence[tuple[RecordId, int]]
+) -> list[Passage | None]:
+    """Return passages by record and ordinal, None where there is none."""
+    query = f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE record = ? AND ordinal = ?"  # noqa: S608 - fixed text
+    rows = [connection.execute(query, place).fetchone() for place in wanted]
+    return [None if row is None else passage_of(row) for row in rows]
+
+
+def read_pending(connection: sqlite3.Connection, limit: int) -> list[PendingText]:
+    """Return texts without a vector, those of files first, then as they came."""
+    rows = connection.execute(
+        f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE pending = 1 ORDER BY later, id"  # noqa: S608 - fixed text
+    )
+    texts: dict[str, str] = {}
+    for row in rows:
+        if len(texts) >= limit:
+            break
+        passage = passage_of(row)
+        texts.setdefault(passage.digest, passage.indexed_text)
+    return [PendingText(digest, text) for digest, text in texts.items()]
+
+
+def read_stale(connection: sqlite3.Connection, limit: int) -> list[StaleDirectory]:
+    """Return directories to summarise, deepest first."""
+    rows = connection.execute(
+        "SELECT account, uri, mark FROM stale ORDER BY depth DESC, account, uri LIMIT ?", (limit,)
+    )
+    return [StaleDirectory(account, Uri(uri), mark) for account, uri, mark in rows]
+
+
+def read_backlog(connection: sqlite3.Connection, account: str | None, under: Uri | None) -> Backlog:
+    """Count texts to embed and directories to summarise."""
+    parts = [] if account is None else [Condition("account = ?", (account,))]
+    parts += [] if under is None else [at_or_below(under)]
+    where = conjunction(parts)
+    joined = "" if not parts else f" JOIN records ON records.id = record AND {where.sql}"
+    (texts,) = connection.execute(
+        f"SELECT count(DISTINCT digest) FROM passages{joined} WHERE pending = 1",  # noqa: S608 - fixed text, bound values
+        where.values,
+    ).fetchone()
+    (directories,) = connection.execute(
+        f"SELECT count(*) FROM stale WHERE {where.sql}",  # noqa: S608 - fixed text, bound values
+        where.values,
+    ).fetchone()
+    return Backlog(texts, directories)
+
+
+def read_changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change]:
+    """Return log entries after a position, with passages and vectors."""
+    columns = ", ".join(f"r.{name.strip()}" for name in RECORD_COLUMNS.split(","))
+    entries = connection.execute(
+        f"SELECT l.position, l.record, {columns} FROM log l LEFT JOIN records r ON r.id = l.record"  # noqa: S608 - fixed text
+        " WHERE l.position > ? ORDER BY l.position LIMIT ?",
+        (after, limit),
+    ).fetchall()
+    if not entries:
+        return []
+    rows = connection.execute(
+        "SELECT l.record, v.vector, p.ordinal, p.heading, p.text, p.context, p.digest FROM log l"
+        " CROSS JOIN passages p ON p.record = l.record LEFT JOIN vectors v ON v.digest = p.digest"
+        " WHERE l.position > ? AND l.position <= ? ORDER BY l.position, p.ordinal",
+        (after, entries[-1][0]),
+    )
+    held = {record: list(group) for record, group in groupby(rows, key=lambda row: row[0])}
+    return [_change(entry, held.get(entry[1], [])) for entry in entries]
+
+
+def _change(
+    entry: tuple[object, ...], held: list[tuple[int, bytes | None, int, str, str, str, str]]
+) -> Change:
+    position, record, *fields = entry
+    passages = [_passage_after_two(row) for row in held]
+    return Change(
+        position=int(str(position)),
+        id=RecordId(int(str(record))),
+        record=None if fields[0] is None else record_of(tuple(fields)),  # type: ignore[arg-type]
+        passages=passages,
+        vectors=_stacked([row[1] for row in held]),
+    )
+
+
+def _passage_after_two(row: tuple[int, bytes | None, int, str, str, str, str]) -> Passage:
+    columns: PassageRow = row[2:]
+    return passage_of(columns)
+
+
+def _stacked(blobs: Sequence[bytes | None]) -> Matrix | None:
+    present = [blob for blob in blobs if blob is not None]
+    if not present or len(present) < len(blobs):
+        return None
+    return np.frombuffer(b"".join(present), dtype="<f4").reshape(len(present), -1)
+
+
+def read_counts(connection: sqlite3.Connection, account: str | None) -> dict[str, int]:
+    """Return how many there are of each kind."""
+    where = Condition("1") if account is None else Condition("account = ?", (account,))
+    accounts, records, files, directories = connection.execute(
+        "SELECT count(DISTINCT account), count(*), coalesce(sum(level = 2), 0),"  # noqa: S608 - fixed text, bound values
+        f" coalesce(sum(level = 0), 0) FROM records WHERE {where.sql}",
+        where.values,
+    ).fetchone()
+    joined = "" if account is None else f" JOIN records ON records.id = record AND {where.sql}"
+    passages, vectors = connection.execute(
+        "SELECT count(*), count(DISTINCT CASE WHEN pending = 0 THEN digest END)"  # noqa: S608 - fixed text, bound values
+        f" FROM passages{joined}",
+        where.values,
+    ).fetchone()
+    return {
+        "accounts": accounts,
+        "records": records,
+        "files": files,
+        "directories": directories,
+        "passages": passages,
+        "vectors": vectors,
+    }

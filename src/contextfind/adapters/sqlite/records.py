@@ -1,0 +1,134 @@
+"""The record store in `contextfind.db`."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from contextfind.adapters.sqlite import committing, reading
+from contextfind.adapters.sqlite.database import Database
+from contextfind.domain.filters import Filter
+from contextfind.domain.records import Passage, Record, RecordId, Vector
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import (
+    Backlog,
+    Change,
+    Commit,
+    Committed,
+    PendingText,
+    StaleDirectory,
+)
+
+_FINGERPRINT = "embedder_fingerprint"
+
+
+class SqliteRecordStore:
+    """`RecordStore` in a database file; closing it closes the file, so close it last."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def commit(self, commit: Commit) -> Committed:
+        """See `RecordStore.commit`."""
+        return await self._database.write(lambda c: committing.run_commit(c, commit))
+
+    async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
+        """See `RecordStore.add_vectors`."""
+        return await self._database.write(lambda c: committing.store_vectors(c, vectors))
+
+    async def pending(self, limit: int) -> Sequence[PendingText]:
+        """See `RecordStore.pending`."""
+        return await self._database.read(lambda c: reading.read_pending(c, limit))
+
+    async def stale(self, limit: int) -> Sequence[StaleDirectory]:
+        """See `RecordStore.stale`."""
+        return await self._database.read(lambda c: reading.read_stale(c, limit))
+
+    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
+        """See `RecordStore.backlog`."""
+        return await self._database.read(lambda c: reading.read_backlog(c, account, under))
+
+    async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
+        """See `RecordStore.get`."""
+        return await self._database.read(lambda c: reading.read_records(c, ids))
+
+    async def at(self, scope: Scope, uri: Uri) -> Sequence[Record]:
+        """See `RecordStore.at`."""
+        return await self._database.read(lambda c: reading.read_at(c, scope, uri))
+
+    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
+        """See `RecordStore.children`."""
+        return await self._database.read(lambda c: reading.read_children(c, scope, directory))
+
+    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
+        """See `RecordStore.below`."""
+        return await self._database.read(lambda c: reading.read_below(c, scope, directory, limit))
+
+    async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
+        """See `RecordStore.select`."""
+        return await self._database.read(lambda c: reading.read_matching(c, scope, where, limit))
+
+    async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
+        """See `RecordStore.known`."""
+        return await self._database.read(lambda c: reading.read_known(c, scope, uris))
+
+    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
+        """See `RecordStore.sources`."""
+        return await self._database.read(lambda c: reading.read_sources(c, account, under))
+
+    async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:
+        """See `RecordStore.passages`."""
+        return await self._database.read(lambda c: reading.read_passages(c, wanted))
+
+    async def touch(self, ids: Sequence[RecordId]) -> None:
+        """See `RecordStore.touch`."""
+        used = [(record,) for record in ids]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "UPDATE records SET active_count = active_count + 1 WHERE id = ?", used
+            )
+
+        await self._database.write(work)
+
+    async def position(self) -> int:
+        """See `RecordStore.position`."""
+        return self._database.bell.position
+
+    async def changes(self, after: int, limit: int) -> Sequence[Change]:
+        """See `RecordStore.changes`."""
+        return await self._database.read(lambda c: reading.read_changes(c, after, limit))
+
+    async def wait_beyond(self, position: int) -> None:
+        """See `RecordStore.wait_beyond`."""
+        await self._database.bell.beyond(position)
+
+    async def counts(self, account: str | None = None) -> dict[str, int]:
+        """See `RecordStore.counts`."""
+        return await self._database.read(lambda c: reading.read_counts(c, account))
+
+    async def fingerprint(self) -> str | None:
+        """Return which embedder made the vectors, None when nobody has said yet."""
+
+        def work(connection: sqlite3.Connection) -> str | None:
+            query = "SELECT value FROM meta WHERE key = ?"
+            row = connection.execute(query, (_FINGERPRINT,)).fetchone()
+            return None if row is None else str(row[0])
+
+        return await self._database.read(work)
+
+    async def set_fingerprint(self, fingerprint: str) -> None:
+        """Note which embedder makes the vectors from now on."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            statement = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+            connection.execute(statement, (_FINGERPRINT, fingerprint))
+
+        await self._database.write(work)
+
+    async def forget_vectors(self) -> int:
+        """Drop every vector, log the records that had passages, and return the position."""
+        return await self._database.write(committing.forget_vectors)
+
+    async def aclose(self) -> None:
+        """See `RecordStore.aclose`."""
+        await self._database.aclose()

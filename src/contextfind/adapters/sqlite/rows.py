@@ -1,0 +1,81 @@
+"""Domain values to rows and back."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
+from contextfind.domain.uri import Uri
+from contextfind.ports.store import RecordDraft
+
+RECORD_COLUMNS = (
+    "id, account, owner, uri, level, context_type, abstract, tags, created_at, updated_at,"
+    " content, source, size, active_count"
+)
+PASSAGE_COLUMNS = "ordinal, heading, text, context, digest"
+
+RecordRow = tuple[
+    int, str, str, str, int, str, str, str, int, int, str, str, int, int
+]  # in the order of RECORD_COLUMNS
+PassageRow = tuple[int, str, str, str, str]  # in the order of PASSAGE_COLUMNS
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Return an aware time as microseconds since 1970 in UTC, exactly."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment_of(value: int) -> datetime:
+    """Undo `microseconds`, in UTC."""
+    return _EPOCH + timedelta(microseconds=value)
+
+
+def storable(text: str) -> str:
+    """Return the text as UTF-8 can hold it: a lone surrogate becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def record_of(row: RecordRow) -> Record:
+    """Return the record of a row."""
+    return Record(
+        id=RecordId(row[0]),
+        account=row[1],
+        owner=row[2],
+        uri=Uri(row[3]),
+        level=Level(row[4]),
+        context_type=ContextType(row[5]),
+        abstract=row[6],
+        tags=tuple(json.loads(row[7])) if row[7] != "[]" else (),
+        created_at=moment_of(row[8]),
+        updated_at=moment_of(row[9]),
+        content=row[10],
+        source=row[11],
+        size=row[12],
+        active_count=row[13],
+    )
+
+
+def tags_text(tags: tuple[str, ...]) -> str:
+    """Return tags the way the `tags` column holds them."""
+    return json.dumps([storable(tag) for tag in tags], ensure_ascii=False)
+
+
+def passage_rows(draft: RecordDraft) -> list[PassageRow]:
+    """Return the passages of a draft as rows, by ordinal."""
+    return [
+        (
+            passage.ordinal,
+            storable(passage.heading),
+            storable(passage.text),
+            storable(passage.context),
+            passage.digest,
+        )
+        for passage in sorted(draft.passages, key=lambda passage: passage.ordinal)
+    ]
+
+
+def passage_of(row: PassageRow) -> Passage:
+    """Return the passage of a row."""
+    return Passage(*row)

@@ -1,0 +1,761 @@
+"""What every record store promises, sentence by sentence."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.filters import Everything, Tagged
+from contextfind.domain.records import ContextType, Level, Record, RecordId
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.store import Backlog, Commit, PendingText, RecordDraft, StaleDirectory
+from tests.builders import NOON, make_passages, unit
+
+Store = MemoryRecordStore | SqliteRecordStore
+LATER = NOON + timedelta(hours=1)
+ANN = Scope("acme", "ann", (ROOT,))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    made: Store = (
+        MemoryRecordStore()
+        if request.param == "memory"
+        else SqliteRecordStore(await Database.open(tmp_path))
+    )
+    yield made
+    await made.aclose()
+
+
+def at(path: str) -> Uri:
+    return Uri.parse(f"viking://{path}")
+
+
+def draft(
+    path: str,
+    *texts: str,
+    level: Level = Level.DETAIL,
+    tags: tuple[str, ...] | None = None,
+    abstract: str = "about it",
+    source: str = "",
+) -> RecordDraft:
+    return RecordDraft(
+        at(path), level, ContextType.RESOURCE, abstract, make_passages(*texts), tags, source=source
+    )
+
+
+def folder(path: str, *texts: str) -> RecordDraft:
+    return draft(path, *texts, level=Level.ABSTRACT)
+
+
+def writing(*drafts: RecordDraft, account: str = "acme") -> Commit:
+    return Commit(account, NOON, put=drafts)
+
+
+async def only(store: Store, path: str, account: str = "acme") -> Record:
+    (record,) = await store.at(Scope(account, "ann", (ROOT,)), at(path))
+    return record
+
+
+def paths(records: Sequence[Record] | Sequence[StaleDirectory]) -> list[str]:
+    return [record.uri.text.removeprefix("viking://") for record in records]
+
+
+# what a commit puts
+
+
+async def test_a_put_record_comes_back_as_written(store: Store) -> None:
+    wanted = RecordDraft(
+        at("user/ann/memories/a.md"),
+        Level.DETAIL,
+        ContextType.MEMORY,
+        "注意",
+        make_passages("one", "two", context="ctx"),
+        ("k=v", "z=1"),
+        "c" * 64,
+        "s" * 64,
+        42,
+    )
+    await store.commit(Commit("acme", NOON, put=[wanted]))
+    record = await only(store, "user/ann/memories/a.md")
+    assert record == Record(
+        id=record.id,
+        account="acme",
+        owner="ann",
+        uri=wanted.uri,
+        level=Level.DETAIL,
+        context_type=ContextType.MEMORY,
+        abstract="注意",
+        tags=("k=v", "z=1"),
+        created_at=NOON,
+        updated_at=NOON,
+        content="c" * 64,
+        source="s" * 64,
+        size=42,
+        active_count=0,
+    )
+    assert await store.passages([(record.id, 1), (record.id, 0)]) == [
+        wanted.passages[1],
+        wanted.passages[0],
+    ]
+
+
+async def test_times_keep_their_microseconds(store: Store) -> None:
+    odd = NOON + timedelta(microseconds=123_457)
+    await store.commit(Commit("acme", odd, put=[draft("resources/a")]))
+    assert (await only(store, "resources/a")).created_at == odd
+
+
+async def test_a_put_replaces_but_keeps_id_and_creation(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", "old")))
+    before = await only(store, "resources/a")
+    await store.commit(Commit("acme", LATER, put=[draft("resources/a", "new", abstract="other")]))
+    after = await only(store, "resources/a")
+    assert (after.id, after.created_at, after.updated_at) == (before.id, NOON, LATER)
+    assert after.abstract == "other"
+    (passage,) = await store.passages([(after.id, 0)])
+    assert passage is not None
+    assert passage.text == "new"
+
+
+async def test_an_address_has_one_record_per_level(store: Store) -> None:
+    for level in (Level.OVERVIEW, Level.ABSTRACT):
+        await store.commit(writing(draft("resources/d", level=level)))
+    assert [record.level for record in await store.at(ANN, at("resources/d"))] == [0, 1]
+
+
+async def test_two_accounts_may_hold_the_same_address(store: Store) -> None:
+    for account in ("acme", "bolt"):
+        await store.commit(writing(draft("resources/a", abstract=account), account=account))
+    assert (await only(store, "resources/a", "acme")).abstract == "acme"
+    assert (await only(store, "resources/a", "bolt")).abstract == "bolt"
+
+
+async def test_tags_of_none_leave_the_tags_alone(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", tags=("k=v",))))
+    await store.commit(writing(draft("resources/a", "new", tags=None)))
+    assert (await only(store, "resources/a")).tags == ("k=v",)
+    await store.commit(writing(draft("resources/a", "new", tags=())))
+    assert (await only(store, "resources/a")).tags == ()
+    assert await store.select(ANN, Tagged("k=v"), 10) == []
+
+
+async def test_a_new_record_without_tags_has_none(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", tags=None)))
+    assert (await only(store, "resources/a")).tags == ()
+
+
+async def test_an_identical_put_changes_nothing_and_is_not_logged(store: Store) -> None:
+    wanted = draft("resources/a", "one", "two", tags=("k=v",))
+    first = await store.commit(writing(wanted))
+    again = await store.commit(Commit("acme", LATER, put=[wanted]))
+    assert again.position == first.position
+    assert (await only(store, "resources/a")).updated_at == NOON
+
+
+async def test_an_identical_put_still_settles_what_is_stale(store: Store) -> None:
+    file, stale = draft("resources/d/a"), [at("resources/d")]
+    await store.commit(writing(file))
+    await store.commit(Commit("acme", LATER, put=[file], stale=stale))
+    (marked,) = await store.stale(10)
+    assert marked.uri == at("resources/d")
+    await store.commit(Commit("acme", LATER, put=[file], fresh=[marked]))
+    assert await store.stale(10) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        draft("resources/a", "one", abstract="other"),
+        draft("resources/a", "one", tags=("k=w",)),
+        draft("resources/a", "one", source="5" * 64),
+        draft("resources/a", "one", "two"),
+        draft("resources/a"),
+        RecordDraft(
+            at("resources/a"), Level.DETAIL, ContextType.SKILL, "about it", make_passages("one")
+        ),
+        RecordDraft(
+            at("resources/a"),
+            Level.DETAIL,
+            ContextType.RESOURCE,
+            "about it",
+            make_passages("one"),
+            size=7,
+        ),
+        RecordDraft(
+            at("resources/a"),
+            Level.DETAIL,
+            ContextType.RESOURCE,
+            "about it",
+            make_passages("one"),
+            content="c",
+        ),
+    ],
+)
+async def test_any_other_field_makes_a_change(store: Store, changed: RecordDraft) -> None:
+    first = await store.commit(writing(draft("resources/a", "one", tags=("k=v",))))
+    second = await store.commit(Commit("acme", LATER, put=[changed]))
+    assert second.position == first.position + 1
+    assert (await only(store, "resources/a")).updated_at == LATER
+
+
+async def test_the_last_put_of_an_address_wins(store: Store) -> None:
+    await store.commit(
+        writing(draft("resources/a", abstract="1"), draft("resources/a", abstract="2"))
+    )
+    assert (await only(store, "resources/a")).abstract == "2"
+
+
+async def test_lone_surrogates_become_question_marks_and_nul_stays(store: Store) -> None:
+    wanted = draft("resources/a", "x\ud800y\0z", abstract="\udfff", tags=("k=\ud800",))
+    first = await store.commit(writing(wanted))
+    record = await only(store, "resources/a")
+    (passage,) = await store.passages([(record.id, 0)])
+    assert passage is not None
+    assert (record.abstract, record.tags, passage.text) == ("?", ("k=?",), "x?y\0z")
+    assert (await store.commit(writing(wanted))).position == first.position
+    assert await store.select(ANN, Tagged("k=\ud800"), 10) == []
+
+
+# what it ensures, removes and refuses
+
+
+async def test_ensure_makes_only_what_is_absent(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", abstract="mine")))
+    wanted = [draft("resources/a", abstract="other"), draft("resources/b", abstract="other")]
+    await store.commit(Commit("acme", LATER, ensure=wanted))
+    assert (await only(store, "resources/a")).abstract == "mine"
+    assert (await only(store, "resources/b")).abstract == "other"
+
+
+async def test_put_comes_before_ensure(store: Store) -> None:
+    await store.commit(
+        Commit(
+            "acme",
+            NOON,
+            put=[draft("resources/a", abstract="put")],
+            ensure=[draft("resources/a", abstract="ensured")],
+        )
+    )
+    assert (await only(store, "resources/a")).abstract == "put"
+
+
+async def test_remove_takes_the_address_and_all_below_in_every_level(store: Store) -> None:
+    kept = ("resources/d-e", "resources/d0", "resources/D/a", "resources/x")
+    await store.commit(
+        writing(
+            folder("resources/d"),
+            draft("resources/d", level=Level.OVERVIEW),
+            draft("resources/d/a", "text"),
+            draft("resources/d/e/f/g"),
+            *map(draft, kept),
+        )
+    )
+    await store.commit(writing(draft("resources/d/a"), account="bolt"))
+    done = await store.commit(Commit("acme", LATER, remove=[at("resources/d")]))
+    assert done.removed == 4
+    assert paths(await store.below(ANN, ROOT, 100)) == sorted(kept)
+    assert (await store.counts("bolt"))["records"] == 1
+
+
+async def test_removing_nothing_is_harmless(store: Store) -> None:
+    done = await store.commit(Commit("acme", NOON, remove=[at("resources/none")]))
+    assert (done.position, done.removed) == (0, 0)
+
+
+async def test_the_root_can_be_removed(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("user/ann/b"), draft("agent/文")))
+    assert (await store.commit(Commit("acme", NOON, remove=[ROOT]))).removed == 3
+    assert (await store.counts())["records"] == 0
+
+
+async def test_remove_comes_before_put_and_an_id_is_never_used_again(store: Store) -> None:
+    await store.commit(writing(draft("resources/a")))
+    before = await only(store, "resources/a")
+    done = await store.commit(
+        Commit("acme", LATER, remove=[at("resources/a")], put=[draft("resources/a/b")])
+    )
+    assert done.removed == 1
+    assert (await only(store, "resources/a/b")).id > before.id
+    await store.commit(Commit("acme", LATER, remove=[at("resources/a/b")]))
+    await store.commit(writing(draft("resources/c")))
+    assert (await only(store, "resources/c")).id > before.id + 1
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted"),
+    [
+        (draft("resources/a"), draft("resources/a/b")),
+        (draft("resources/a"), draft("resources/a/b/c")),
+        (draft("resources/a"), folder("resources/a")),
+        (folder("resources/a"), draft("resources/a")),
+        (draft("resources/a/b"), draft("resources/a")),
+        (folder("resources/a/b"), draft("resources/a")),
+    ],
+)
+async def test_a_file_and_a_directory_cannot_share_an_address(
+    store: Store, there: RecordDraft, wanted: RecordDraft
+) -> None:
+    await store.commit(writing(there))
+    with pytest.raises(ConflictError, match=wanted.uri.text):
+        await store.commit(writing(draft("resources/z"), wanted))
+    with pytest.raises(ConflictError):
+        await store.commit(Commit("acme", NOON, ensure=[wanted]))
+    assert await store.at(ANN, at("resources/z")) == []
+    assert await store.position() == 1
+
+
+async def test_neighbours_in_the_alphabet_are_no_conflict(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("resources/a-b"), draft("resources/a0")))
+    assert (await store.counts())["files"] == 3
+
+
+async def test_a_conflict_within_one_commit_writes_nothing(store: Store) -> None:
+    with pytest.raises(ConflictError):
+        await store.commit(writing(draft("resources/a/b"), draft("resources/a")))
+    assert (await store.counts())["records"] == 0
+    assert await store.position() == 0
+
+
+# what it marks stale and fresh
+
+
+async def test_stale_directories_come_deepest_first(store: Store) -> None:
+    stale = [at("resources"), at("resources/d/e"), at("resources/b"), at("resources/d")]
+    await store.commit(
+        Commit("acme", NOON, put=[draft("resources/d/e/f"), folder("resources/b")], stale=stale)
+    )
+    assert paths(await store.stale(10)) == [
+        "resources/d/e",
+        "resources/b",
+        "resources/d",
+        "resources",
+    ]
+    assert paths(await store.stale(1)) == ["resources/d/e"]
+
+
+async def test_only_a_directory_that_is_there_stays_stale(store: Store) -> None:
+    stale = [at("resources/none"), at("resources/a"), at("resources/d")]
+    await store.commit(
+        Commit("acme", NOON, put=[draft("resources/a"), folder("resources/d")], stale=stale)
+    )
+    assert paths(await store.stale(10)) == ["resources/d"]
+    await store.commit(Commit("acme", NOON, remove=[at("resources/d")], stale=[at("resources/d")]))
+    assert await store.stale(10) == []
+
+
+async def test_a_directory_that_lost_its_last_file_is_not_stale_any_more(store: Store) -> None:
+    await store.commit(
+        Commit("acme", NOON, put=[draft("resources/d/e/a")], stale=[at("resources/d")])
+    )
+    await store.commit(Commit("acme", NOON, remove=[at("resources/d/e/a")]))
+    assert await store.stale(10) == []
+
+
+async def test_removing_makes_no_parent_stale_by_itself(store: Store) -> None:
+    await store.commit(writing(folder("resources/d"), draft("resources/d/a")))
+    await store.commit(Commit("acme", NOON, remove=[at("resources/d/a")]))
+    assert await store.stale(10) == []
+
+
+async def test_fresh_takes_the_mark_away_unless_it_was_marked_again(store: Store) -> None:
+    stale = Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")])
+    await store.commit(stale)
+    (old,) = await store.stale(10)
+    await store.commit(stale)
+    (new,) = await store.stale(10)
+    assert new.mark != old.mark
+    await store.commit(Commit("acme", NOON, fresh=[old]))
+    assert await store.stale(10) == [new]
+    await store.commit(Commit("acme", NOON, fresh=[new]))
+    assert await store.stale(10) == []
+
+
+async def test_stale_wins_over_fresh_in_one_commit(store: Store) -> None:
+    stale = Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")])
+    await store.commit(stale)
+    fresh = await store.stale(10)
+    await store.commit(Commit("acme", NOON, stale=[at("resources/d")], fresh=fresh))
+    assert len(await store.stale(10)) == 1
+
+
+async def test_a_mark_belongs_to_its_account(store: Store) -> None:
+    for account in ("acme", "bolt"):
+        await store.commit(
+            Commit(account, NOON, put=[folder("resources/d")], stale=[at("resources/d")])
+        )
+    first, second = await store.stale(10)
+    assert (first.account, second.account) == ("acme", "bolt")
+    await store.commit(Commit("bolt", NOON, remove=[ROOT]))
+    assert await store.stale(10) == [first]
+    await store.commit(Commit("bolt", NOON, fresh=[first]))
+    assert await store.stale(10) == [first]
+
+
+# vectors
+
+
+def digests(item: RecordDraft) -> list[str]:
+    return [passage.digest for passage in item.passages]
+
+
+async def test_pending_texts_are_those_of_files_first_then_as_they_came(store: Store) -> None:
+    await store.commit(writing(folder("resources/d", "dir"), draft("resources/d/b", "2", "3")))
+    await store.commit(writing(draft("resources/d/a", "1", "2")))
+    assert [item.text for item in await store.pending(10)] == ["2", "3", "1", "dir"]
+    assert [item.text for item in await store.pending(2)] == ["2", "3"]
+    assert await store.pending(0) == []
+
+
+async def test_a_pending_text_has_its_context_and_digest(store: Store) -> None:
+    (passage,) = make_passages("body", context="path")
+    await store.commit(
+        writing(RecordDraft(at("resources/a"), Level.DETAIL, ContextType.RESOURCE, "", [passage]))
+    )
+    assert await store.pending(10) == [PendingText(passage.digest, "path\nbody")]
+
+
+async def test_equal_texts_share_one_vector(store: Store) -> None:
+    one, two = draft("resources/a", "same"), draft("resources/b", "same")
+    await store.commit(writing(one, two))
+    assert len(await store.pending(10)) == 1
+    before = await store.position()
+    assert await store.add_vectors([(digests(one)[0], unit(1))]) == before + 2
+    assert await store.pending(10) == []
+    for change in await store.changes(0, 10):
+        assert change.vectors is not None
+        np.testing.assert_array_equal(change.vectors, unit(1)[None])
+
+
+async def test_a_record_is_logged_when_its_last_vector_came(store: Store) -> None:
+    item = draft("resources/a", "one", "two")
+    start = (await store.commit(writing(item))).position
+    first, second = digests(item)
+    assert await store.add_vectors([(first, unit(1))]) == start
+    (change,) = await store.changes(0, 10)
+    assert change.vectors is None
+    assert await store.add_vectors([(second, unit(2))]) == start + 1
+    (change,) = await store.changes(0, 10)
+    assert change.vectors is not None
+    assert change.vectors.dtype == np.float32
+    np.testing.assert_array_equal(change.vectors, np.stack([unit(1), unit(2)]))
+    assert await store.add_vectors([(second, unit(2))]) == start + 1
+
+
+async def test_a_vector_nobody_asks_for_is_not_kept(store: Store) -> None:
+    item = draft("resources/a", "one")
+    assert await store.add_vectors([(digests(item)[0], unit(1))]) == 0
+    await store.commit(writing(item))
+    assert len(await store.pending(10)) == 1
+
+
+async def test_vectors_without_a_passage_are_dropped(store: Store) -> None:
+    one, two = draft("resources/a", "x", "y"), draft("resources/b", "y")
+    await store.commit(writing(one, two))
+    await store.add_vectors([(digest, unit(1)) for digest in digests(one)])
+    await store.commit(Commit("acme", NOON, remove=[one.uri]))
+    assert (await store.counts())["vectors"] == 1
+    await store.commit(writing(draft("resources/c", "x", "y")))
+    assert [item.text for item in await store.pending(10)] == ["x"]
+    await store.commit(writing(draft("resources/b", "z"), draft("resources/c", "z")))
+    assert (await store.counts())["vectors"] == 0
+
+
+async def test_a_known_text_needs_no_new_vector(store: Store) -> None:
+    item = draft("resources/a", "x")
+    await store.commit(writing(item))
+    await store.add_vectors([(digests(item)[0], unit(1))])
+    await store.commit(Commit("acme", NOON, remove=[item.uri], put=[draft("resources/b", "x")]))
+    change = (await store.changes(0, 10))[-1]
+    assert change.vectors is not None
+    assert await store.pending(10) == []
+
+
+async def test_a_record_without_passages_never_has_vectors(store: Store) -> None:
+    await store.commit(writing(draft("resources/a")))
+    (change,) = await store.changes(0, 10)
+    assert (list(change.passages), change.vectors) == ([], None)
+    assert await store.backlog() == Backlog(0, 0)
+
+
+async def test_forgetting_all_vectors_makes_every_text_pending_again(store: Store) -> None:
+    item = draft("resources/a", "x", "y")
+    await store.commit(writing(item, draft("resources/empty")))
+    await store.add_vectors([(digest, unit(1)) for digest in digests(item)])
+    before = await store.position()
+    assert await store.forget_vectors() == before + 1
+    assert len(await store.pending(10)) == 2
+    assert (await store.counts())["vectors"] == 0
+    assert (await store.changes(before, 10))[0].vectors is None
+
+
+async def test_the_fingerprint_is_remembered(store: Store) -> None:
+    assert await store.fingerprint() is None
+    await store.set_fingerprint("hash/8")
+    await store.set_fingerprint("hash/16")
+    assert await store.fingerprint() == "hash/16"
+
+
+async def test_the_backlog_counts_below_an_address_and_in_an_account(store: Store) -> None:
+    await store.commit(
+        Commit(
+            "acme",
+            NOON,
+            put=[draft("resources/d/a", "x", "y"), draft("resources/e", "y", "z")],
+            stale=[at("resources"), at("resources/d")],
+        )
+    )
+    await store.commit(writing(draft("resources/d/a", "w"), account="bolt"))
+    assert await store.backlog() == Backlog(4, 2)
+    assert await store.backlog("acme") == Backlog(3, 2)
+    assert await store.backlog("acme", at("resources/d")) == Backlog(2, 1)
+    assert await store.backlog(under=at("resources/d")) == Backlog(3, 1)
+    assert await store.backlog("acme", ROOT) == Backlog(3, 2)
+    assert await store.backlog("none") == Backlog(0, 0)
+
+
+# reading
+
+
+async def test_records_come_in_the_order_asked(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("resources/b")))
+    a, b = await only(store, "resources/a"), await only(store, "resources/b")
+    assert await store.get([b.id, RecordId(999), a.id, b.id]) == [b, None, a, b]
+    assert await store.get([]) == []
+
+
+async def test_passages_come_in_the_order_asked(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", "x", "y")))
+    record = await only(store, "resources/a")
+    found = await store.passages(
+        [(record.id, 1), (record.id, 2), (RecordId(99), 0), (record.id, 0)]
+    )
+    assert [passage and passage.text for passage in found] == ["y", None, None, "x"]
+
+
+async def test_children_are_files_and_directories_by_name(store: Store) -> None:
+    await store.commit(
+        writing(
+            folder("resources/d"),
+            draft("resources/d", level=Level.OVERVIEW),
+            draft("resources/d/deep"),
+            draft("resources/d2"),
+            draft("resources/C"),
+            draft("resources/中"),
+        )
+    )
+    listed = await store.children(ANN, at("resources"))
+    assert paths(listed) == ["resources/C", "resources/d", "resources/d2", "resources/中"]
+    assert [record.level for record in listed] == [2, 0, 2, 2]
+    assert await store.children(ANN, at("resources/none")) == []
+
+
+async def test_below_goes_to_any_depth_by_address(store: Store) -> None:
+    await store.commit(
+        writing(
+            folder("resources/d"),
+            folder("resources/d/e"),
+            draft("resources/d/e", level=Level.OVERVIEW),
+            draft("resources/d/e/f"),
+            draft("resources/d/e-f"),
+            draft("resources/d-e"),
+        )
+    )
+    assert paths(await store.below(ANN, at("resources/d"), 10)) == [
+        "resources/d/e",
+        "resources/d/e-f",
+        "resources/d/e/f",
+    ]
+    assert paths(await store.below(ANN, at("resources/d"), 2)) == [
+        "resources/d/e",
+        "resources/d/e-f",
+    ]
+
+
+async def test_a_scope_shows_only_its_account_its_user_and_its_targets(store: Store) -> None:
+    await store.commit(
+        writing(
+            folder("user/ann"),
+            folder("user/ben"),
+            draft("user/ann/memories/a"),
+            draft("user/ben/memories/b"),
+            draft("resources/c"),
+            draft("resources/d/e"),
+        )
+    )
+    await store.commit(writing(draft("resources/other"), account="bolt"))
+    everything = {"user/ann", "user/ann/memories/a", "resources/c", "resources/d/e"}
+    assert set(paths(await store.below(ANN, ROOT, 99))) == everything
+    assert set(paths(await store.select(ANN, Everything(), 99))) == everything
+    assert paths(await store.children(ANN, at("user"))) == ["user/ann"]
+    assert await store.at(ANN, at("user/ben/memories/b")) == []
+    narrow = Scope("acme", "ann", (at("resources/d"), at("user/ann/memories")))
+    inside = {"user/ann/memories/a", "resources/d/e"}
+    assert set(paths(await store.below(narrow, ROOT, 99))) == inside
+    assert set(paths(await store.select(narrow, Everything(), 99))) == inside
+    assert await store.children(narrow, at("resources")) == []
+    asked = [at("resources"), at("resources/c"), at("resources/d/e"), at("user/ben"), ROOT]
+    assert await store.known(narrow, asked) == [True, False, True, False, True]
+
+
+async def test_a_scope_without_targets_shows_nothing(store: Store) -> None:
+    await store.commit(writing(draft("resources/a")))
+    nothing = Scope("acme", "ann", ())
+    assert await store.select(nothing, Everything(), 9) == []
+    assert await store.below(nothing, ROOT, 9) == []
+    assert await store.children(nothing, at("resources")) == []
+    assert await store.at(nothing, at("resources/a")) == []
+    assert await store.known(nothing, [at("resources/a")]) == [False]
+
+
+async def test_known_means_stored_at_or_below(store: Store) -> None:
+    await store.commit(writing(draft("resources/d/e/f")))
+    asked = ["resources", "resources/d", "resources/d/e/f", "resources/d/e/f/g", "resources/d0"]
+    assert await store.known(ANN, [at(path) for path in asked]) == [True, True, True, False, False]
+    assert await store.known(ANN, []) == []
+
+
+async def test_select_is_newest_first_then_by_address_and_level(store: Store) -> None:
+    await store.commit(writing(draft("resources/b"), draft("resources/a")))
+    await store.commit(
+        Commit(
+            "acme",
+            LATER,
+            put=[draft("resources/d", level=Level.OVERVIEW), folder("resources/d")],
+        )
+    )
+    found = await store.select(ANN, Everything(), 9)
+    assert [(record.uri.name, record.level) for record in found] == [
+        ("d", 0),
+        ("d", 1),
+        ("a", 2),
+        ("b", 2),
+    ]
+    assert await store.select(ANN, Everything(), 2) == found[:2]
+
+
+async def test_sources_are_those_of_the_files_at_or_below(store: Store) -> None:
+    await store.commit(
+        writing(
+            folder("resources/d"),
+            draft("resources/d/a", source="1"),
+            draft("resources/d/b"),
+            draft("resources/e", source="2"),
+            draft("user/ben/x", source="3"),
+        )
+    )
+    assert await store.sources("acme", at("resources/d")) == {
+        at("resources/d/a"): "1",
+        at("resources/d/b"): "",
+    }
+    assert await store.sources("acme", at("resources/e")) == {at("resources/e"): "2"}
+    assert len(await store.sources("acme", ROOT)) == 4
+    assert await store.sources("bolt", ROOT) == {}
+
+
+async def test_touch_counts_uses_and_never_enters_the_log(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("resources/b")))
+    a, b = await only(store, "resources/a"), await only(store, "resources/b")
+    before = await store.position()
+    await store.touch([a.id, b.id, a.id, RecordId(77)])
+    assert (await only(store, "resources/a")).active_count == 2
+    assert (await only(store, "resources/b")).active_count == 1
+    assert await store.position() == before
+    await store.commit(writing(draft("resources/a", "new")))
+    assert (await only(store, "resources/a")).active_count == 2
+
+
+async def test_counts_say_how_many_of_each(store: Store) -> None:
+    item = draft("resources/d/a", "x", "y")
+    await store.commit(
+        writing(folder("resources/d", "y"), draft("resources/d", level=Level.OVERVIEW), item)
+    )
+    await store.commit(writing(draft("resources/a", "x"), account="bolt"))
+    await store.add_vectors([(digests(item)[0], unit(1))])
+    assert await store.counts() == {
+        "accounts": 2,
+        "records": 4,
+        "files": 2,
+        "directories": 1,
+        "passages": 4,
+        "vectors": 1,
+    }
+    assert (await store.counts("bolt"))["passages"] == 1
+    assert (await store.counts("none")) == dict.fromkeys(await store.counts(), 0)
+
+
+# the log
+
+
+async def test_the_log_keeps_the_last_entry_of_each_record(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("resources/b")))
+    await store.commit(writing(draft("resources/a", "new")))
+    a, b = await only(store, "resources/a"), await only(store, "resources/b")
+    changes = await store.changes(0, 10)
+    assert [(change.position, change.id) for change in changes] == [(2, b.id), (3, a.id)]
+    assert [change.record for change in changes] == [b, a]
+    assert [passage.text for passage in changes[1].passages] == ["new"]
+    assert [change.id for change in await store.changes(2, 10)] == [a.id]
+    assert [change.id for change in await store.changes(0, 1)] == [b.id]
+    assert await store.changes(3, 10) == []
+
+
+async def test_a_record_that_is_gone_stays_in_the_log_as_none(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", "x")))
+    gone = await only(store, "resources/a")
+    done = await store.commit(Commit("acme", NOON, remove=[gone.uri]))
+    (change,) = await store.changes(0, 10)
+    assert (change.position, change.id, change.record) == (done.position, gone.id, None)
+    assert (list(change.passages), change.vectors) == ([], None)
+
+
+async def test_committed_says_where_the_log_stands(store: Store) -> None:
+    assert await store.position() == 0
+    done = await store.commit(writing(draft("resources/a"), draft("resources/b")))
+    assert done.position == 2 == await store.position()
+    assert (await store.commit(Commit("acme", NOON))).position == 2
+
+
+async def test_waiting_ends_when_the_log_moves_beyond(store: Store) -> None:
+    await asyncio.wait_for(store.wait_beyond(-1), 1)
+    waiter = asyncio.ensure_future(store.wait_beyond(1))
+    await store.commit(writing(draft("resources/a")))
+    await asyncio.sleep(0.01)
+    assert not waiter.done()
+    await store.commit(writing(draft("resources/b")))
+    await asyncio.wait_for(waiter, 1)
+
+
+async def test_new_vectors_end_the_wait_too(store: Store) -> None:
+    item = draft("resources/a", "x")
+    done = await store.commit(writing(item))
+    waiter = asyncio.ensure_future(store.wait_beyond(done.position))
+    await asyncio.sleep(0)
+    await store.add_vectors([(digests(item)[0], unit(1))])
+    await asyncio.wait_for(waiter, 1)
+
+
+async def test_a_cancelled_wait_disturbs_nobody(store: Store) -> None:
+    first = asyncio.ensure_future(store.wait_beyond(0))
+    second = asyncio.ensure_future(store.wait_beyond(0))
+    await asyncio.sleep(0)
+    first.cancel()
+    await store.commit(writing(draft("resources/a")))
+    await asyncio.wait_for(second, 1)
+    assert first.cancelled()
+
+
+async def test_commits_from_many_callers_all_arrive(store: Store) -> None:
+    await asyncio.gather(
+        *(store.commit(writing(draft(f"resources/{number}"))) for number in range(40))
+    )
+    assert (await store.counts())["files"] == 40
+    assert await store.position() == 40
