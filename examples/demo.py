@@ -96,7 +96,7 @@ def add_trees(console: Console, api: Api) -> None:
                 stage = task.get("stage") or task["status"]
                 progress.update(line, description=f"{title}: {stage}")
 
-            api.add(zip_of_folder(folder), name, place, show)
+            api.add(zip_of_folder(folder), place, show)
             progress.update(line, description=f"{title}: findable", completed=100)
     console.print()
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -155,21 +155,28 @@ class Api:
         return sorted(hits, key=lambda hit: (-hit["score"], hit["uri"]))
 
     def add(
-        self, archive: bytes, name: str, to: str, watch: Callable[[dict[str, Any]], None]
+        self,
+        archive: bytes,
+        to: str,
+        watch: Callable[[dict[str, Any]], None],
+        tags: Sequence[str] = (),
     ) -> Any:
-        """Upload a zip as the tree below `to`; return the task's result when all of it can be found.
+        """Upload a zip as the tree below `to`; return the task's result when all can be found.
 
-        watch: is shown the task every now and then.
+        watch: is shown the task every now and then. tags: for every file of it.
         """
+        name = to.rpartition("/")[2]
         file = {"file": (f"{name}.zip", archive, "application/zip")}
         upload = self.call("POST", "/api/v1/resources/temp_upload", files=file)
-        wanted = {
+        wanted: dict[str, object] = {
             "temp_file_id": upload["temp_file_id"],
             "source_name": name,
             "to": to,
             "create_parent": True,
             "wait": False,
         }
+        if tags:
+            wanted["tags"] = list(tags)
         accepted = self.call("POST", "/api/v1/resources", json=wanted)
         while True:
             task = self.call("GET", f"/api/v1/tasks/{accepted['task_id']}")
@@ -177,7 +184,7 @@ class Api:
             if task["status"] == "completed":
                 return task.get("result")
             if task["status"] in ("failed", "cancelled"):
-                raise ServerFailedError(f"adding {name} {task['status']}: {task.get('error')}")
+                raise ServerFailedError(f"adding to {to} {task['status']}: {task.get('error')}")
             time.sleep(POLL_SECONDS)
 
 

@@ -1,0 +1,52 @@
+"""Figures: ranking quality per query, and quantiles of durations."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+DEPTH = 10  # every figure is "at 10": what fits on one screen, and what the sets were judged for
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The three figures of one query, or their means; each in [0, 1]."""
+
+    ndcg: float
+    recall: float
+    mrr: float
+
+
+def quality_of(ranked: Sequence[str], relevant: Mapping[str, int]) -> Quality:
+    """Judge a ranking (best first, no repeats) against graded relevance (0 = not relevant).
+
+    nDCG has exponential gains (Burges et al. 2005); recall counts grades above 0.
+    """
+    gains = [relevant.get(uri, 0) for uri in ranked[:DEPTH]]
+    ideal = sorted(relevant.values(), reverse=True)[:DEPTH]
+    wanted = sum(grade > 0 for grade in relevant.values())
+    if not wanted:
+        return Quality(0.0, 0.0, 0.0)
+    first = next((1 / (rank + 1) for rank, gain in enumerate(gains) if gain > 0), 0.0)
+    return Quality(_dcg(gains) / _dcg(ideal), sum(gain > 0 for gain in gains) / wanted, first)
+
+
+def mean_of(judged: Sequence[Quality]) -> Quality:
+    """Return the means over queries; zeros over none."""
+    count = max(len(judged), 1)
+    return Quality(
+        sum(one.ndcg for one in judged) / count,
+        sum(one.recall for one in judged) / count,
+        sum(one.mrr for one in judged) / count,
+    )
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the value below which `share` of the values lie (nearest rank); NaN over none."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, math.ceil(share * len(ordered)) - 1 if share > 0 else 0)]
+
+
+def _dcg(gains: Sequence[int]) -> float:
+    return sum(float(2**gain - 1) / math.log2(rank + 2) for rank, gain in enumerate(gains))

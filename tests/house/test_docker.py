@@ -1,0 +1,134 @@
+"""The image and the compose file, read without an engine."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.house.reading import ROOT
+
+DOCKER = ROOT / "docker"
+INSTRUCTIONS = {
+    *("ARG", "FROM", "RUN", "ENV", "COPY", "WORKDIR", "LABEL", "USER", "VOLUME", "EXPOSE"),
+    *("HEALTHCHECK", "CMD", "STOPSIGNAL"),
+}
+UNTRUSTED_USERS = 10_000  # ids from here on belong to nobody on the host
+
+
+def instructions() -> list[tuple[str, str]]:
+    """Return the Dockerfile as (instruction, argument), continued lines joined."""
+    text = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", " ")
+    return [(line.split()[0], line.split(maxsplit=1)[1]) for line in joined.splitlines()]
+
+
+def arguments(name: str) -> list[str]:
+    return [argument for instruction, argument in instructions() if instruction == name]
+
+
+def runtime() -> list[tuple[str, str]]:
+    """Return the instructions of the last stage."""
+    all_of_them = instructions()
+    last = max(n for n, (instruction, _) in enumerate(all_of_them) if instruction == "FROM")
+    return all_of_them[last:]
+
+
+def compose() -> dict[str, Any]:
+    text = (DOCKER / "docker-compose.yml").read_text(encoding="utf-8")
+    read: dict[str, Any] = yaml.safe_load(text)
+    return read
+
+
+def service() -> dict[str, Any]:
+    found: dict[str, Any] = compose()["services"]["contextfind"]
+    return found
+
+
+class TestDockerfile:
+    def test_uses_known_instructions_only(self) -> None:
+        assert {name for name, _ in instructions()} <= INSTRUCTIONS
+
+    def test_takes_its_base_from_an_argument(self) -> None:
+        assert instructions()[0] == ("ARG", "BASE_IMAGE=python:3.11-slim-bookworm")
+        assert all(base.startswith("${BASE_IMAGE} ") for base in arguments("FROM"))
+
+    def test_leaves_the_compiler_in_the_builder(self) -> None:
+        assert any("g++" in run for run in arguments("RUN"))
+        assert not any("g++" in argument for _, argument in runtime())
+        assert any("--from=builder" in argument for name, argument in runtime() if name == "COPY")
+
+    def test_compiles_for_any_processor(self) -> None:
+        assert any("HNSWLIB_NO_NATIVE=1" in setting for setting in arguments("ENV"))
+
+    def test_copies_only_what_the_context_holds(self) -> None:
+        copied = [
+            name
+            for argument in arguments("COPY")
+            if not argument.startswith("--from")
+            for name in argument.split()[:-1]
+        ]
+        allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        assert copied
+        assert all(f"!{name.removeprefix('./')}" in allowed for name in copied)
+        assert all((ROOT / name).exists() for name in copied)
+
+    def test_does_not_run_as_root(self) -> None:
+        user = next(argument for name, argument in runtime() if name == "USER")
+        assert int(user.split(":")[0]) >= UNTRUSTED_USERS
+
+    def test_keeps_its_data_in_the_volume_it_starts_in(self) -> None:
+        assert arguments("VOLUME") == ["/data"]
+        assert ("WORKDIR", "/data") in runtime()
+
+    def test_is_healthy_when_health_says_so(self) -> None:
+        assert "/health" in arguments("HEALTHCHECK")[0]
+        assert arguments("EXPOSE") == ["1933"]
+
+    def test_serves_on_every_address_so_that_a_key_is_needed(self) -> None:
+        (command,) = arguments("CMD")
+        assert '"serve", "--host", "0.0.0.0"' in command
+
+
+class TestCompose:
+    def test_does_not_start_without_a_key(self) -> None:
+        key = service()["environment"]["CONTEXTFIND_API_KEY"]
+        assert re.fullmatch(r"\$\{CONTEXTFIND_API_KEY:\?.+\}", key)
+
+    def test_writes_to_its_volume_and_tmp_only(self) -> None:
+        assert service()["read_only"] is True
+        assert service()["volumes"] == ["data:/data"]
+        assert "data" in compose()["volumes"]
+        assert service()["tmpfs"] == ["/tmp"]  # noqa: S108 - the container's own
+
+    def test_is_reachable_from_this_machine_only(self) -> None:
+        assert all(port.startswith("127.0.0.1:") for port in service()["ports"])
+
+    def test_restarts_and_is_watched(self) -> None:
+        assert service()["restart"] == "unless-stopped"
+        assert "/health" in " ".join(service()["healthcheck"]["test"])
+
+    def test_builds_from_the_files_that_are_there(self) -> None:
+        build = service()["build"]
+        assert (DOCKER / build["context"]).resolve() == ROOT
+        assert (ROOT / build["dockerfile"]).is_file()
+
+    @pytest.mark.parametrize("name", ["CONTEXTFIND_API_KEY", "CONTEXTFIND_PORT", "BASE_IMAGE"])
+    def test_the_example_names_every_variable(self, name: str) -> None:
+        text = (DOCKER / "docker-compose.yml").read_text(encoding="utf-8")
+        example = (DOCKER / ".env.example").read_text(encoding="utf-8")
+        assert f"${{{name}" in text
+        assert re.search(rf"^(# )?{name}=", example, re.MULTILINE)
+
+
+def test_a_key_is_never_committed() -> None:
+    example = (DOCKER / ".env.example").read_text(encoding="utf-8")
+    assert re.search(r"^CONTEXTFIND_API_KEY=$", example, re.MULTILINE)
+    assert ".env" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+def test_files_end_with_a_newline() -> None:
+    files = [path for path in Path(DOCKER).iterdir() if path.is_file()]
+    assert [path.name for path in files if not path.read_text("utf-8").endswith("\n")] == []
