@@ -78,21 +78,23 @@ async def own_scores(log: list[Change], scope: Scope) -> dict[Record, float]:
 
 def finals(own: dict[Record, float], where: Filter) -> dict[int, float]:
     """Return the formula of domain.scoring over everything, written down plainly."""
-    seen = {r: s for r, s in own.items() if matches(where, r) or r.level is not Level.DETAIL}
     evidence: dict[Uri, float] = {}
-    for record, score in seen.items():
-        assert record.parent is not None
-        evidence[record.parent] = max(evidence.get(record.parent, 0.0), score)
+    for record, score in own.items():
+        if record.level is Level.DETAIL and matches(where, record):
+            above, fading = record.parent, score
+            while above is not None:
+                evidence[above] = max(evidence.get(above, 0.0), fading)
+                above, fading = above.parent, 0.8 * fading
     result: dict[int, float] = {}
-    for record, score in seen.items():
+    for record, score in own.items():
         if not matches(where, record):
             continue
         if record.level is Level.DETAIL:
             result[record.id] = 0.7 * score + 0.3 * evidence[record.parent or ROOT]
         elif record.uri in evidence:
-            result[record.id] = 0.2 * score + 0.8 * evidence[record.uri]
+            result[record.id] = evidence[record.uri] * (0.8 + 0.2 * score)
         else:
-            result[record.id] = score
+            result[record.id] = 0.8 * score
     return result
 
 

@@ -32,9 +32,8 @@ class ScoreRules:
 
     score_propagation_alpha: share of a hit's own score in the final one; 1 ignores its directory.
     meaning_weight: share of the vector channel; .4-.7 is a flat optimum.
-    directory_own: share of a directory's own text in its score, the rest is its best child:
-        .2 measured best for directory answers, and keeps a folder from outranking the file
-        that makes it interesting.
+    directory_own: share of a directory's own text in its score, the rest is its best file:
+        .2 measured best for directory answers.
     """
 
     score_propagation_alpha: float = 0.7
@@ -54,3 +53,14 @@ def own_score(meaning: float | None, words: float | None, meaning_weight: float)
 def propagate(own: float, parent: float, alpha: float) -> float:
     """Return the final score of a file below a directory with that evidence."""
     return alpha * own + (1 - alpha) * parent
+
+
+def directory_score(own: float, evidence: float | None, directory_own: float) -> float:
+    """Return what a directory is worth: mostly its best file, a little its own text.
+
+    `evidence * (1 - directory_own * (1 - own))`, so a folder never outranks the file that makes it
+    interesting; without any file seen below it, its own text times `1 - directory_own`.
+    """
+    if evidence is None:
+        return (1 - directory_own) * own
+    return evidence * (1 - directory_own * (1 - own))

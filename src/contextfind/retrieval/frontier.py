@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from contextfind.domain.records import Level, RecordId
-from contextfind.domain.scoring import propagate
+from contextfind.domain.scoring import directory_score, propagate
 from contextfind.domain.uri import Uri
 from contextfind.ports import Hit
 from contextfind.retrieval.judging import Judge
@@ -46,8 +46,9 @@ class Frontier:
     """Directories still to open, hits found so far, and whether to go on.
 
     The walker asks `take` for directories, searches them, and hands what it saw to `see`;
-    nothing here waits for anything. A directory is worth its evidence, the best own score seen
-    in it, so priorities sharpen while the walk goes on; ties are opened by address.
+    nothing here waits for anything. A directory is worth its evidence: the best own score of a file
+    seen in it, or that of a directory below it times `1 - directory_own`. So priorities sharpen
+    while the walk goes on; ties are opened by address.
     """
 
     judge: Judge
@@ -74,10 +75,9 @@ class Frontier:
         """Learn from hits; `keep` says that they passed the filter and may be answered."""
         for hit in hits:
             own = self.judge.own(hit)
-            parent = hit.uri.parent
-            if parent is not None:
-                self._evidence[parent] = max(self._evidence.get(parent, 0.0), own)
-            if hit.level is not Level.DETAIL:
+            if hit.level is Level.DETAIL:
+                self._testify(hit.uri, own)
+            else:
                 self.push(hit.uri, own)
             if keep:
                 self._pool[hit.id] = (hit, own)
@@ -117,21 +117,25 @@ class Frontier:
         scored = [Scored(hit, own, self._final(hit, own)) for hit, own in self._pool.values()]
         return sorted(scored, key=lambda s: (-s.score, s.hit.uri, s.hit.level))
 
+    def _testify(self, leaf: Uri, own: float) -> None:
+        """Raise the evidence of the directories above a file, less with every step up."""
+        fade = 1 - self.judge.rules.directory_own
+        above, evidence = leaf.parent, own
+        while above is not None and self._evidence.get(above, -1.0) < evidence:
+            self._evidence[above] = evidence
+            above, evidence = above.parent, evidence * fade
+
     def _final(self, hit: Hit, own: float) -> float:
         if hit.level is Level.DETAIL:
             evidence = 0.0 if hit.uri.parent is None else self._evidence.get(hit.uri.parent, 0.0)
             score = propagate(own, evidence, self.judge.rules.score_propagation_alpha)
         else:
-            score = self._directory(hit.uri, own)
+            score = directory_score(
+                own, self._evidence.get(hit.uri), self.judge.rules.directory_own
+            )
         return round(min(max(score, 0.0), 1.0), SCORE_DIGITS)
 
     def _worth(self, door: Uri) -> float:
-        return self._directory(door, self._doors[door])
-
-    def _directory(self, uri: Uri, own: float) -> float:
-        """Return what a directory is worth: mostly its best child, a little its own text."""
-        evidence = self._evidence.get(uri)
-        if evidence is None:
-            return own
-        share = self.judge.rules.directory_own
-        return share * own + (1 - share) * evidence
+        return directory_score(
+            self._doors[door], self._evidence.get(door), self.judge.rules.directory_own
+        )

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfind.domain.scoring import Calibration, own_score, propagate
+from contextfind.domain.scoring import Calibration, directory_score, own_score, propagate
 
 E5 = Calibration(floor=0.7, span=0.2)
 shares = st.floats(0, 1)
@@ -35,3 +35,14 @@ def test_scores_stay_between_zero_and_one(
     own = own_score(meaning, words, weight)
     assert 0 <= own <= 1
     assert 0 <= propagate(own, words, alpha) <= 1 + 1e-9
+
+
+@given(shares, shares, shares)
+def test_a_directory_never_outranks_the_file_that_makes_it_interesting(
+    own: float, evidence: float, share: float
+) -> None:
+    assert 0 <= directory_score(own, evidence, share) <= evidence
+
+
+def test_a_directory_without_known_files_counts_by_its_own_text_with_a_discount() -> None:
+    assert directory_score(0.5, None, 0.2) == pytest.approx(0.4)

@@ -59,13 +59,24 @@ def test_the_walk_ends_at_the_latest_after_max_rounds() -> None:
     assert [len(walk.take()) for _ in range(4)] == [1, 1, 0, 0]
 
 
-def test_hits_that_did_not_pass_the_filter_lend_evidence_but_are_never_answered() -> None:
+def test_doors_that_did_not_pass_the_filter_are_opened_but_never_answered() -> None:
     walk = frontier()
     walk.see([hit(1, "viking://resources/a", 0.8, level=0)], keep=False)
     walk.see([hit(2, "viking://resources/b.md", 0.2)], keep=True)
-    (answered,) = walk.ranked()
-    assert answered.hit.id == 2
-    assert answered.score > answered.own
+    assert [scored.hit.id for scored in walk.ranked()] == [2]
+    assert walk.take() == [Uri.parse("viking://resources/a")]
+
+
+def test_a_file_lifts_its_neighbours_and_a_little_the_directories_above() -> None:
+    walk = frontier()
+    walk.see([hit(1, "viking://resources/a/b/good.md", 1.0, 0.8)], keep=True)
+    walk.see([hit(2, "viking://resources/a/b/weak.md", 0.2)], keep=True)
+    walk.see(
+        [hit(n, f"viking://resources/{d}", 0.0, level=0) for n, d in [(3, "a"), (4, "a/b")]],
+        keep=True,
+    )
+    scores = {scored.hit.id: scored.score for scored in walk.ranked()}
+    assert scores == {1: 0.9, 2: 0.34, 3: 0.576, 4: 0.72}
 
 
 def test_scores_stay_between_zero_and_one_also_for_opposite_vectors() -> None:
