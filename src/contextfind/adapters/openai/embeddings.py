@@ -1,0 +1,223 @@
+"""Embeddings from any `/v1/embeddings` endpoint: OpenAI, Ollama, vLLM, TEI, Volcengine Ark."""
+
+import asyncio
+import hashlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from contextfind.adapters.openai.breaker import Breaker, BreakerState
+from contextfind.adapters.openai.endpoint import Endpoint, EndpointSettings, Patience
+from contextfind.adapters.openai.failures import ProviderError
+from contextfind.adapters.openai.vectors import unit_rows
+from contextfind.domain.errors import FailedPreconditionError
+from contextfind.domain.plain_text import plain_text
+from contextfind.domain.records import Matrix, Vector
+from contextfind.domain.scoring import Calibration
+from contextfind.ports.models import Purpose
+
+CACHED_QUERIES = 1_024
+SHORTEST_CUT = 16  # characters; whoever refuses these as too long means something else
+CALIBRATION = Calibration(floor=0.15, span=0.45)  # roughly OpenAI's third generation; to be fitted
+_ATTEMPTS: Mapping[Purpose, int] = {"query": 2, "document": 5}  # somebody waits for a query
+_STAND_IN = "."  # for a blank text: OpenAI and others refuse those
+_TOO_LONG = re.compile(
+    r"too (?:long|large|many tokens)|batch size|(?:context|input|sequence|token)s? (?:length|limit)"
+    r"|max(?:imum)?[ _](?:context|input|sequence|tokens|length)|exceed|longer than|less than \d+ tokens",
+    re.IGNORECASE,
+)
+_LENGTH_STATUSES = frozenset({400, 413, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """One embedding model of a provider.
+
+    recipe: version of how the house composes the text it embeds.
+    dimension: asked for as `dimensions`, and cut to when the model gives more; None = what it gives.
+    batch_size: texts in one request.
+    max_characters: 8,000 are at most about 8,000 tokens, the limit of OpenAI's models.
+    query_prefix, document_prefix: put in front of each text (`query: ` for E5).
+    query_fields, document_fields: added to the request (`{"input_type": "query"}`).
+    calibration: what the model's cosines mean.
+    """
+
+    model: str
+    recipe: str
+    dimension: int | None = None
+    batch_size: int = 32
+    max_characters: int = 8_000
+    query_prefix: str = ""
+    document_prefix: str = ""
+    query_fields: Mapping[str, object] = field(default_factory=dict)
+    document_fields: Mapping[str, object] = field(default_factory=dict)
+    calibration: Calibration = CALIBRATION
+
+
+class OpenAIEmbedder:
+    """The `Embedder` over HTTP.
+
+    Queries and documents have `concurrency` connections each, so that a find never waits for a place
+    behind an ingest; they share one breaker.
+    """
+
+    def __init__(
+        self,
+        settings: EmbeddingSettings,
+        endpoint: EndpointSettings,
+        breaker: Breaker | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._settings = settings
+        self._breaker = breaker or Breaker()
+        self._endpoints: Mapping[Purpose, Endpoint] = {
+            "query": Endpoint(endpoint, self._breaker, patience),
+            "document": Endpoint(endpoint, self._breaker, patience),
+        }
+        self._dimension = settings.dimension
+        self._asks_dimension = settings.dimension is not None
+        self._recent: OrderedDict[str, Vector] = OrderedDict()
+
+    @property
+    def dimension(self) -> int:
+        """As configured, or as learnt by `open`.
+
+        Raises:
+            FailedPreconditionError: neither.
+
+        """
+        if self._dimension is None:
+            raise FailedPreconditionError("the dimension is learnt by `await open()`")
+        return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """Provider, model, dimension, text recipe, and what else is sent along with documents."""
+        extra = (self._settings.document_prefix, self._settings.document_fields)
+        mark = "" if extra == ("", {}) else ":" + _digest(extra)
+        return f"openai:{self._settings.model}:{self.dimension}:{self._settings.recipe}{mark}"
+
+    @property
+    def accepts_images(self) -> bool:
+        """It sends text only."""
+        return False
+
+    @property
+    def calibration(self) -> Calibration:
+        """What its cosines mean."""
+        return self._settings.calibration
+
+    @property
+    def max_characters(self) -> int:
+        """Longer inputs are cut."""
+        return self._settings.max_characters
+
+    @property
+    def state(self) -> BreakerState:
+        """Whether the provider is being asked at the moment."""
+        return self._breaker.state
+
+    async def open(self) -> None:
+        """Learn the dimension from a first answer, unless it is configured.
+
+        Raises:
+            UnavailableError: no answer.
+
+        """
+        if self._dimension is None:
+            self._dimension = (await self._request(["dimension"], "document")).shape[1]
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        """Return shape (len(inputs), dimension), rows of unit length, in order.
+
+        Raises:
+            UnavailableError: no usable answer; `details` hold provider, status, reason, retryable.
+
+        """
+        await self.open()
+        prefix = (
+            self._settings.query_prefix if purpose == "query" else self._settings.document_prefix
+        )
+        most = self._settings.max_characters
+        texts = [prefix + plain_text(text[:most]) for text in inputs]
+        texts = [text if text.strip() else _STAND_IN for text in texts]
+        rows = (
+            await self._queries(texts)
+            if purpose == "query"
+            else await self._in_batches(texts, purpose)
+        )
+        return np.array(rows, np.float32).reshape(len(inputs), self.dimension)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for endpoint in self._endpoints.values():
+            await endpoint.aclose()
+
+    async def _queries(self, texts: Sequence[str]) -> Sequence[Vector]:
+        known = {text: self._recent[text] for text in texts if text in self._recent}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, await self._in_batches(new, "query"), strict=True))
+        for text in texts:
+            self._recent[text] = known[text]
+            self._recent.move_to_end(text)
+        while len(self._recent) > CACHED_QUERIES:
+            self._recent.popitem(last=False)
+        return [known[text] for text in texts]
+
+    async def _in_batches(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        size = self._settings.batch_size
+        batches = [texts[at : at + size] for at in range(0, len(texts), size)]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._batch(batch, purpose)) for batch in batches]
+        except ExceptionGroup as failures:  # the first failure has stopped the others
+            failure = failures.exceptions[0]
+        else:
+            return [row for task in tasks for row in task.result()]
+        raise failure
+
+    async def _batch(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+        """Return the rows; what is refused as too long is sent again in halves, a single text cut to half."""
+        try:
+            return list(await self._request(texts, purpose))
+        except ProviderError as error:
+            if not _is_about_length(error):
+                raise
+            if len(texts) > 1:
+                half = len(texts) // 2
+                first = await self._batch(texts[:half], purpose)
+                return [*first, *await self._batch(texts[half:], purpose)]
+            if len(texts[0]) <= SHORTEST_CUT:
+                raise
+            return await self._batch([texts[0][: len(texts[0]) // 2]], purpose)
+
+    async def _request(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
+        endpoint = self._endpoints[purpose]
+        settings = self._settings
+        fields = settings.query_fields if purpose == "query" else settings.document_fields
+        body: dict[str, object] = {"model": settings.model, "input": list(texts), **fields}
+        asking = self._asks_dimension
+        if asking:
+            body["dimensions"] = settings.dimension
+        try:
+            answer = await endpoint.post("embeddings", body, _ATTEMPTS[purpose])
+        except ProviderError as error:
+            if not (
+                asking and error.status in _LENGTH_STATUSES and "dimension" in error.reason.lower()
+            ):
+                raise
+            self._asks_dimension = False  # the model has one length only; it is cut here
+            return await self._request(texts, purpose)
+        return unit_rows(endpoint.provider, answer, len(texts), self._dimension)
+
+
+def _is_about_length(error: ProviderError) -> bool:
+    return error.status in _LENGTH_STATUSES and _TOO_LONG.search(error.reason) is not None
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,0 +1,81 @@
+"""What a provider's refusal becomes."""
+
+import json
+from collections.abc import Mapping
+
+import httpx
+
+from contextfind.domain.errors import UnavailableError
+
+_LONGEST_REASON = 300
+_TRANSIENT = frozenset({408, 409, 425, 429})
+
+
+class ProviderError(UnavailableError):
+    """A model provider did not do what it was asked.
+
+    status: None when there was no HTTP answer. transient: whether the same call may work later.
+    retry_after: seconds the provider asked for. alive: whether it answered at all, sensibly.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        reason: str,
+        status: int | None = None,
+        *,
+        transient: bool,
+        retry_after: float | None = None,
+    ) -> None:
+        answered = f" answered {status}" if status is not None else ""
+        details: dict[str, object] = {
+            "provider": provider,
+            "reason": reason,
+            "retryable": transient,
+        }
+        if status is not None:
+            details["status"] = status
+        super().__init__(f"{provider}{answered}: {reason}", details)
+        self.reason = reason
+        self.status = status
+        self.transient = transient
+        self.retry_after = retry_after
+
+    @property
+    def alive(self) -> bool:
+        """Whether the provider works, though not for this call."""
+        return not self.transient or self.status in _TRANSIENT
+
+
+def refusal(provider: str, answer: httpx.Response, secret: str) -> ProviderError:
+    """Return the error of an answer that is no 2xx, with the provider's own words but no secret."""
+    status = answer.status_code
+    reason = " ".join(_reason(answer).split())
+    if secret:
+        reason = reason.replace(secret, "***")
+    return ProviderError(
+        provider,
+        reason[:_LONGEST_REASON] or answer.reason_phrase or "no reason given",
+        status,
+        transient=status in _TRANSIENT or status >= httpx.codes.INTERNAL_SERVER_ERROR,
+        retry_after=_retry_after(answer.headers),
+    )
+
+
+def _reason(answer: httpx.Response) -> str:
+    try:
+        body = answer.json()
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return answer.text
+    while isinstance(body, dict):
+        body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), "")
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds of Retry-After; dates are left to the usual backing off."""
+    try:
+        seconds = float(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < float("inf") else None

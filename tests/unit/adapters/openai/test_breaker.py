@@ -1,0 +1,70 @@
+import pytest
+
+from contextfind.adapters.openai.breaker import Breaker, BreakerState
+
+
+class Hands:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> Hands:
+    return Hands()
+
+
+def opened(clock: Hands) -> Breaker:
+    breaker = Breaker(failures=3, rest_seconds=5, now=clock)
+    for _ in range(3):
+        assert breaker.admit()
+        breaker.failed()
+    return breaker
+
+
+def test_it_opens_after_failures_in_a_row_only(clock: Hands) -> None:
+    breaker = Breaker(failures=3, rest_seconds=5, now=clock)
+    for _ in range(5):
+        breaker.failed()
+        breaker.failed()
+        breaker.succeeded()
+    assert breaker.state is BreakerState.CLOSED
+    assert opened(clock).state is BreakerState.OPEN
+    assert not opened(clock).admit()
+
+
+def test_after_its_rest_it_lets_one_call_through(clock: Hands) -> None:
+    breaker = opened(clock)
+    clock.time += 5
+    assert breaker.state is BreakerState.HALF_OPEN
+    assert [breaker.admit(), breaker.admit()] == [True, False]
+
+
+def test_a_good_probe_closes_it(clock: Hands) -> None:
+    breaker = opened(clock)
+    clock.time += 5
+    breaker.admit()
+    breaker.succeeded()
+    assert breaker.state is BreakerState.CLOSED
+
+
+def test_a_bad_probe_opens_it_at_once(clock: Hands) -> None:
+    breaker = opened(clock)
+    clock.time += 5
+    breaker.admit()
+    breaker.failed()
+    assert breaker.state is BreakerState.OPEN
+    clock.time += 5
+    assert breaker.admit()
+
+
+def test_a_cancelled_probe_makes_room_for_the_next(clock: Hands) -> None:
+    breaker = opened(clock)
+    clock.time += 5
+    breaker.admit()
+    breaker.abandoned()
+    assert breaker.admit()

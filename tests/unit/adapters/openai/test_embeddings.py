@@ -1,0 +1,362 @@
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contextfind.adapters.openai.breaker import Breaker, BreakerState
+from contextfind.adapters.openai.embeddings import EmbeddingSettings, OpenAIEmbedder
+from contextfind.adapters.openai.endpoint import LONGEST_RETRY_AFTER, EndpointSettings, Patience
+from contextfind.adapters.openai.failures import ProviderError
+from contextfind.domain.errors import ConfigError, FailedPreconditionError
+from tests.stubs.embedder import Data, Fault, StubEmbedder, stub_embedder
+
+KEY = "sk-secret-1234"
+SETTINGS = EmbeddingSettings(model="m", recipe="recipe1", dimension=8)
+
+
+class Sleeper:
+    """Waits no time and remembers how long it was to wait."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def stub() -> Iterator[StubEmbedder]:
+    with stub_embedder() as stub:
+        yield stub
+
+
+@pytest.fixture
+def sleeper() -> Sleeper:
+    return Sleeper()
+
+
+class Opener:
+    """Makes embedders for one stub and closes them all."""
+
+    def __init__(self, stub: StubEmbedder, sleeper: Sleeper) -> None:
+        self._endpoint = EndpointSettings(stub.base_url, KEY, timeout=5)
+        self._patience = Patience(sleeper, lambda: 1.0)
+        self._made: list[OpenAIEmbedder] = []
+
+    def __call__(
+        self,
+        settings: EmbeddingSettings = SETTINGS,
+        breaker: Breaker | None = None,
+        timeout: float = 5,
+    ) -> OpenAIEmbedder:
+        endpoint = replace(self._endpoint, timeout=timeout)
+        self._made.append(OpenAIEmbedder(settings, endpoint, breaker, self._patience))
+        return self._made[-1]
+
+    async def close(self) -> None:
+        for embedder in self._made:
+            await embedder.aclose()
+
+
+@pytest.fixture
+async def embedder_of(stub: StubEmbedder, sleeper: Sleeper) -> AsyncIterator[Opener]:
+    opener = Opener(stub, sleeper)
+    yield opener
+    await opener.close()
+
+
+def unit(numbers: Sequence[float]) -> np.ndarray:
+    row = np.array(numbers)
+    return row / np.linalg.norm(row)
+
+
+async def test_rows_come_in_the_order_of_the_texts_over_all_batches(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    texts = [f"text {at}" for at in range(10)]
+    stub.always = Fault(spoil=lambda data: data[::-1])
+    rows = await embedder_of(replace(SETTINGS, batch_size=4)).embed(texts, "document")
+    assert np.allclose(rows, [unit(stub.vector(text)) for text in texts], atol=1e-6)
+    assert sorted(len(request.texts) for request in stub.requests) == [2, 4, 4]
+
+
+async def test_a_request_says_model_dimensions_and_key(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    await embedder_of().embed(["x"], "document")
+    (request,) = stub.requests
+    assert request.path == "/v1/embeddings"
+    assert request.headers["Authorization"] == f"Bearer {KEY}"
+    assert request.body == {"model": "m", "input": ["x"], "dimensions": 8}
+
+
+async def test_queries_and_documents_are_told_apart(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    settings = replace(
+        SETTINGS,
+        query_prefix="query: ",
+        document_prefix="passage: ",
+        query_fields={"input_type": "query"},
+        document_fields={"input_type": "document"},
+    )
+    embedder = embedder_of(settings)
+    await embedder.embed(["x"], "query")
+    await embedder.embed(["x"], "document")
+    seen = [(request.texts, request.body["input_type"]) for request in stub.requests]
+    assert seen == [(["query: x"], "query"), (["passage: x"], "document")]
+    assert embedder.fingerprint.startswith("openai:m:8:recipe1:")
+    assert embedder.fingerprint != embedder_of().fingerprint == "openai:m:8:recipe1"
+
+
+async def test_longer_vectors_are_cut_and_scaled_anew(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.dimensions = None
+    (row,) = await embedder_of(replace(SETTINGS, dimension=3)).embed(["x"], "document")
+    assert np.allclose(row, unit(stub.vector("x")[:3]), atol=1e-6)
+
+
+async def test_a_model_that_refuses_dimensions_is_asked_without(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.dimensions = False
+    embedder = embedder_of(replace(SETTINGS, dimension=3))
+    assert (await embedder.embed(["x"], "document")).shape == (1, 3)
+    await embedder.embed(["y"], "document")
+    assert ["dimensions" in request.body for request in stub.requests] == [True, False, False]
+
+
+async def test_the_dimension_is_learnt_when_not_configured(embedder_of: Opener) -> None:
+    embedder = embedder_of(replace(SETTINGS, dimension=None))
+    with pytest.raises(FailedPreconditionError):
+        _ = embedder.dimension
+    await embedder.open()
+    assert embedder.dimension == 8
+    assert embedder.fingerprint == "openai:m:8:recipe1"
+
+
+def spoilt(numbers: object) -> Fault:
+    def spoil(data: Data) -> Data:
+        data[0]["embedding"] = numbers
+        return data
+
+    return Fault(spoil=spoil)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (spoilt([0.0] * 8), "zeros"),
+        (spoilt([float("nan")] * 8), "not finite"),
+        (spoilt([float("inf")] + [0.0] * 7), "not finite"),
+        (spoilt([1.0] * 5), "equally long"),
+        (spoilt("AAAA"), "numbers"),
+        (spoilt(None), "numbers"),
+        (Fault(spoil=lambda data: data[:1]), "1 vectors for 2 texts"),
+        (Fault(spoil=lambda data: [data[0], data[0]]), "index"),
+        (Fault(raw=b'{"object": "list"}'), "data"),
+        (Fault(raw=b"[]"), "data"),
+    ],
+)
+async def test_a_vector_that_cannot_be_used_is_refused(
+    fault: Fault, reason: str, stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = fault
+    with pytest.raises(ProviderError, match=reason) as caught:
+        await embedder_of().embed(["x", "y"], "document")
+    assert caught.value.details["retryable"] is False
+    assert len(stub.requests) == 1
+
+
+async def test_vectors_shorter_than_configured_are_refused(embedder_of: Opener) -> None:
+    with pytest.raises(ProviderError, match="8 numbers instead of 16"):
+        await embedder_of(replace(SETTINGS, dimension=16)).embed(["x"], "document")
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503])
+async def test_what_may_pass_is_tried_again(
+    status: int, stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.faults += [Fault(status), Fault(status)]
+    assert (await embedder_of().embed(["x"], "document")).shape == (1, 8)
+    assert sleeper.waits == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404])
+async def test_what_cannot_pass_is_not(
+    status: int, stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.always = Fault(status, f"bad key {KEY} for\nyou")
+    with pytest.raises(ProviderError) as caught:
+        await embedder_of().embed(["x"], "document")
+    error = caught.value
+    assert sleeper.waits == []
+    assert error.details["retryable"] is False
+    assert error.details["status"] == status
+    assert str(error) == f"{error.details['provider']} answered {status}: bad key *** for you"
+    assert KEY not in repr(error.details)
+
+
+async def test_a_provider_that_stays_down_is_given_up(
+    stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.always = Fault(500, "out of memory")
+    with pytest.raises(ProviderError, match="500: out of memory") as caught:
+        await embedder_of(breaker=Breaker(failures=100)).embed(["x"], "document")
+    assert caught.value.details["retryable"] is True
+    assert sleeper.waits == [0.5, 1.0, 2.0, 4.0]
+
+
+async def test_a_query_is_given_up_sooner(
+    stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.always = Fault(503)
+    with pytest.raises(ProviderError):
+        await embedder_of().embed(["x"], "query")
+    assert sleeper.waits == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("7", 7.0), ("99999", LONGEST_RETRY_AFTER), ("nan", 0.5), ("-1", 0.5)]
+)
+async def test_retry_after_is_honoured_within_bounds(
+    asked: str, waited: float, stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.faults.append(Fault(429, headers={"Retry-After": asked}))
+    await embedder_of().embed(["x"], "document")
+    assert sleeper.waits == [waited]
+
+
+async def test_html_instead_of_json_is_a_passing_fault(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.faults.append(Fault(raw=b"<html>"))
+    assert (await embedder_of().embed(["x"], "document")).shape == (1, 8)
+
+
+async def test_a_hanging_provider_costs_the_timeout(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(delay=30)
+    begun = time.perf_counter()
+    with pytest.raises(ProviderError, match=r"no answer within 0\.1 s"):
+        await embedder_of(timeout=0.1).embed(["x"], "query")
+    assert time.perf_counter() - begun < 2
+
+
+async def test_a_server_that_is_not_there_is_unavailable(sleeper: Sleeper) -> None:
+    with stub_embedder() as gone:
+        address = gone.base_url
+    embedder = OpenAIEmbedder(SETTINGS, EndpointSettings(address), None, Patience(sleeper))
+    with pytest.raises(ProviderError) as caught:
+        await embedder.embed(["x"], "document")
+    assert caught.value.details["retryable"] is True
+    await embedder.aclose()
+
+
+async def test_the_breaker_opens_and_closes_again(stub: StubEmbedder, embedder_of: Opener) -> None:
+    clock = [0.0]
+    embedder = embedder_of(breaker=Breaker(failures=3, rest_seconds=5, now=lambda: clock[0]))
+    stub.always = Fault(500)
+    for _ in range(4):
+        with pytest.raises(ProviderError):
+            await embedder.embed(["x"], "query")
+    assert len(stub.requests) == 3
+    assert embedder.state is BreakerState.OPEN
+    stub.always = None
+    with pytest.raises(ProviderError, match="asked again") as caught:
+        await embedder.embed(["x"], "query")
+    assert caught.value.details["retryable"] is True
+    clock[0] += 5
+    await embedder.embed(["x"], "query")
+    assert embedder.state is BreakerState.CLOSED
+
+
+async def test_refusals_do_not_open_the_breaker(stub: StubEmbedder, embedder_of: Opener) -> None:
+    embedder = embedder_of(breaker=Breaker(failures=2))
+    for status in (400, 401, 429, 404):
+        stub.always = Fault(status)
+        with pytest.raises(ProviderError):
+            await embedder.embed(["x"], "query")
+    assert embedder.state is BreakerState.CLOSED
+
+
+async def test_only_the_text_that_is_too_long_is_cut() -> None:
+    with stub_embedder(longest=100) as short:
+        opener = Opener(short, Sleeper())
+        texts = ["a" * 50, "b" * 350, "c" * 99]
+        rows = await opener().embed(texts, "document")
+        expected = ["a" * 50, "b" * 87, "c" * 99]
+        assert np.allclose(rows, [unit(short.vector(text)) for text in expected], atol=1e-6)
+        await opener.close()
+
+
+async def test_a_text_that_is_always_too_long_ends_in_an_error(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(400, "input is too long")
+    with pytest.raises(ProviderError, match="too long"):
+        await embedder_of().embed(["x" * 1_000], "document")
+    assert len(stub.requests) < 10
+
+
+async def test_texts_are_cut_at_max_characters(stub: StubEmbedder, embedder_of: Opener) -> None:
+    await embedder_of(replace(SETTINGS, max_characters=10)).embed(["x" * 50], "document")
+    assert stub.requests[0].texts == ["x" * 10]
+
+
+async def test_a_query_asked_again_is_remembered(stub: StubEmbedder, embedder_of: Opener) -> None:
+    embedder = embedder_of()
+    first = await embedder.embed(["a", "b", "a"], "query")
+    assert stub.requests[0].texts == ["a", "b"]
+    assert np.array_equal(await embedder.embed(["b"], "query"), first[1:2])
+    assert len(stub.requests) == 1
+
+
+async def test_concurrency_is_bounded(stub: StubEmbedder, embedder_of: Opener) -> None:
+    stub.always = Fault(delay=0.02)
+    await embedder_of(replace(SETTINGS, batch_size=1)).embed(
+        [str(at) for at in range(20)], "document"
+    )
+    assert 2 <= stub.busiest <= EndpointSettings("http://x").concurrency
+
+
+async def test_cancelling_leaves_nothing_behind(stub: StubEmbedder, embedder_of: Opener) -> None:
+    stub.faults.append(Fault(delay=30))
+    embedder = embedder_of(timeout=60)
+    call = asyncio.create_task(embedder.embed(["x"], "document"))
+    await asyncio.sleep(0.1)
+    assert len(stub.requests) == 1
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert (await embedder.embed(["x"], "document")).shape == (1, 8)
+    assert embedder.state is BreakerState.CLOSED
+
+
+async def test_a_closed_embedder_is_unavailable(embedder_of: Opener) -> None:
+    embedder = embedder_of()
+    await embedder.aclose()
+    with pytest.raises(ProviderError, match="closed"):
+        await embedder.embed(["x"], "document")
+
+
+@pytest.mark.parametrize("base_url", ["localhost:11434/v1", "", "ftp://x/v1", "http://"])
+def test_an_address_that_is_none_is_refused_at_start(base_url: str) -> None:
+    with pytest.raises(ConfigError, match="base URL"):
+        OpenAIEmbedder(SETTINGS, EndpointSettings(base_url))
+
+
+def test_a_key_with_a_line_break_is_refused_without_showing_it() -> None:
+    with pytest.raises(ConfigError, match="API key") as caught:
+        OpenAIEmbedder(SETTINGS, EndpointSettings("http://x/v1", "sk-secret\n"))
+    assert "secret" not in str(caught.value)
+
+
+def test_the_key_is_not_shown_with_the_settings() -> None:
+    assert KEY not in repr(EndpointSettings("http://x", KEY))
