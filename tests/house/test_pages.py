@@ -2,10 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from contextfind.cli.lazy import OFFERS
+from contextfind.server.app import create_app
 from tests.house.reading import READMES, ROOT, SOURCE, code_blocks, make_targets, pages, rooms
 
 REGISTRIES = (
@@ -91,8 +93,7 @@ def test_the_architecture_page_has_every_room() -> None:
 def test_the_architecture_page_names_only_what_is_there() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     named = re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", text)
-    there = [name for name in named if not _is_there(name)]
-    assert there == []
+    assert [name for name in named if not _is_there(name)] == []
 
 
 def _is_there(name: str) -> bool:
@@ -157,3 +158,24 @@ def test_a_decision_says_why_and_what_it_costs(page: Path) -> None:
 def test_the_index_of_decisions_is_complete() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
     assert LINK.findall(index) == [page.name for page in decisions()]
+
+
+def routes() -> set[str]:
+    """Return `METHOD /path` of every route the server has."""
+    schema = create_app(_never_opened).openapi()["paths"]
+    return {f"{method.upper()} {path}" for path, methods in schema.items() for method in methods}
+
+
+def _never_opened() -> NoReturn:
+    raise AssertionError("only the routes are looked at")
+
+
+@pytest.mark.parametrize("readme", READMES, ids=name_of)
+def test_the_readme_lists_the_routes_that_are_built(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([A-Z]+ /\S*)` \|", text, re.MULTILINE))
+    # One row stands for all of admin; search/search is there only to refuse.
+    spared = {"POST /api/v1/search/search"}
+    built = {route for route in routes() if "/admin/" not in route} - spared
+    assert {route for route in listed if "/admin/" not in route} == built
+    assert any("/admin/" in route for route in listed)
