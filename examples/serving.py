@@ -71,7 +71,11 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         # Whatever the caller's own server is configured with must not leak into this one.
-        kept = {name: value for name, value in os.environ.items() if "CONTEXTFIND" not in name}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTFIND_", "OPENVIKING_"))
+        }
         return {
             **kept,
             "HOME": str(self._folder),
