@@ -24,8 +24,11 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def show(what: RenderableType) -> None:
-    """Print an answer."""
-    console().print(what)
+    """Print an answer, without the spaces that fill up the last column."""
+    screen = console()
+    with screen.capture() as captured:
+        screen.print(what)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def show_json(value: object) -> None:

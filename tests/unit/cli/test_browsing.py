@@ -1,0 +1,83 @@
+import json
+from typing import Any
+
+import pytest
+
+from contextfind.cli.browsing import size
+from tests.unit.cli.calling import call
+from tests.unit.cli.stub_server import StubServer
+
+
+def entry(path: str, *, directory: bool = False, **fields: Any) -> dict[str, Any]:
+    return {
+        "uri": f"viking://resources/{path}",
+        "name": path.rpartition("/")[2],
+        "isDir": directory,
+        "size": 2048,
+        "modTime": "2026-01-31T10:20:30+00:00",
+        "abstract": "What it is about",
+        "rel_path": path,
+        **fields,
+    }
+
+
+def test_ls_shows_size_time_name_and_abstract(stub: StubServer) -> None:
+    stub.results("GET", "/api/v1/fs/ls", [entry("docs", directory=True), entry("a[b].md")])
+    lines = call("ls", "viking://resources", stub=stub).stdout.splitlines()
+    assert lines[1].split()[:3] == ["2026-01-31", "10:20", "docs/"]
+    assert lines[2].split()[:5] == ["2.0", "KiB", "2026-01-31", "10:20", "a[b].md"]
+    assert "What it is about" in lines[2]
+
+
+def test_ls_of_a_page_says_how_to_go_on(stub: StubServer) -> None:
+    page = {"status": "ok", "result": [entry("a"), entry("b")], "has_more": True}
+    stub.answer("GET", "/api/v1/fs/ls", page)
+    result = call("ls", "--limit", "2", "--offset", "4", stub=stub)
+    assert "--offset 6" in result.stderr
+    assert stub.last.query == {"uri": "viking://", "limit": "2", "offset": "4"}
+
+
+def test_ls_of_nothing_says_so(stub: StubServer) -> None:
+    stub.results("GET", "/api/v1/fs/ls", [])
+    assert call("ls", stub=stub).stdout == "(empty)\n"
+
+
+def test_tree_draws_what_lies_below_what(stub: StubServer) -> None:
+    entries = [entry("docs", directory=True), entry("docs/a.md"), entry("lost/b.md")]
+    stub.results("GET", "/api/v1/fs/tree", entries)
+    drawn = call("tree", "viking://resources", stub=stub).stdout.splitlines()
+    names = [line.split("  ")[0].rstrip() for line in drawn]
+    assert names == [
+        "viking://resources",
+        "├── docs/",
+        "│   └── a.md",
+        "└── lost/",
+        "    └── b.md",
+    ]
+
+
+@pytest.mark.parametrize("command", ["ls", "tree"])
+def test_listings_for_programs_are_the_entries(stub: StubServer, command: str) -> None:
+    stub.results("GET", f"/api/v1/fs/{command}", [entry("a")])
+    assert json.loads(call(command, "--json", stub=stub).stdout) == [entry("a")]
+
+
+def test_read_prints_the_text_and_only_that(stub: StubServer) -> None:
+    text = "# [b]Title[/b]\r\n\ttab " + "w" * 300 + " 回滚"
+    stub.results("GET", "/api/v1/content/read", text)
+    result = call("read", "viking://resources/a.md", stub=stub)
+    assert result.stdout_bytes.decode() == text + "\n"
+
+
+@pytest.mark.parametrize("level", ["abstract", "overview"])
+def test_read_prints_the_shorter_texts_of_a_directory(stub: StubServer, level: str) -> None:
+    stub.results("GET", f"/api/v1/content/{level}", "short\n")
+    result = call("read", "viking://resources", "--level", level, stub=stub)
+    assert result.stdout == "short\n"
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 * 2**40, "5120.0 GiB")]
+)
+def test_sizes_are_written_as_people_do(count: int, text: str) -> None:
+    assert size(count) == text
