@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import timedelta, timezone
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
-from contextfind.domain.filters import Everything, Tagged
+from contextfind.domain.filters import And, Between, Everything, Not, OneOf, Or, Prefixed, Tagged
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -759,3 +760,47 @@ async def test_commits_from_many_callers_all_arrive(store: Store) -> None:
     )
     assert (await store.counts())["files"] == 40
     assert await store.position() == 40
+
+
+# filters whose edges random ones seldom meet
+
+
+@pytest.mark.parametrize("field", ["created_at", "updated_at"])
+async def test_both_bounds_of_a_time_are_inclusive(
+    store: Store, field: Literal["created_at", "updated_at"]
+) -> None:
+    await store.commit(writing(draft("resources/a")))
+    tick = timedelta(microseconds=1)
+    for since, until, found in (
+        (NOON, NOON, 1),
+        (NOON + tick, None, 0),
+        (None, NOON - tick, 0),
+        (NOON.astimezone(timezone(timedelta(hours=8))), None, 1),
+    ):
+        assert len(await store.select(ANN, Between(field, since, until), 9)) == found
+
+
+async def test_a_prefix_is_plain_text_up_to_the_highest_code_point(store: Store) -> None:
+    names = ("\ud7ff", "\ue000", "\U0010ffff", "\U0010ffff\U0010ffffx", "a%", "ab", "A", "a_")
+    await store.commit(writing(*(draft(f"resources/{name}") for name in names)))
+    for prefix in (*names, "a", "\ud800", "a\0", "\U0010ffff\U0010ffff"):
+        where = Prefixed(f"viking://resources/{prefix}")
+        found = {record.name for record in await store.select(ANN, where, 99)}
+        assert found == {name for name in names if name.startswith(prefix)}
+    assert len(await store.select(ANN, Prefixed("\U0010ffff"), 9)) == 0
+
+
+async def test_one_of_compares_whole_values(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), folder("resources/d")))
+    for values, found in ((("02", "2.0"), 0), (("2", "x\0", "\ud800"), 1), ((), 0)):
+        where = OneOf("level", frozenset(values))
+        assert len(await store.select(ANN, where, 9)) == found
+    many = frozenset(str(number) for number in range(40_000)) | {"a"}
+    assert len(await store.select(ANN, OneOf("name", many), 9)) == 1
+
+
+async def test_a_filter_of_very_many_parts_is_answered(store: Store) -> None:
+    await store.commit(writing(draft("resources/a", tags=("k=v",))))
+    parts = tuple(Tagged(f"k={number}") for number in range(3_000))
+    assert len(await store.select(ANN, Or((*parts, Tagged("k=v"))), 9)) == 1
+    assert len(await store.select(ANN, And(tuple(map(Not, parts))), 9)) == 1

@@ -78,7 +78,7 @@ class IdentityStore(Protocol):
         """Store a key.
 
         Raises:
-            NotFoundError: its user does not exist.
+            NotFoundError: its user does not exist. AlreadyExistsError: its id or digest is taken.
 
         """
         ...

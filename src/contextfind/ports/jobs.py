@@ -57,7 +57,7 @@ class JobStore(Protocol):
         ...
 
     async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
-        """Return the identity's jobs, newest first."""
+        """Return at most `limit` of the identity's jobs, newest first."""
         ...
 
     async def unfinished(self) -> Sequence[Job]:

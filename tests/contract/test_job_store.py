@@ -1,0 +1,95 @@
+"""What every job store promises."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.memory.jobs import MemoryJobStore
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.domain.identity import Identity
+from contextfind.ports.jobs import Job, JobState, JobStore
+from tests.builders import NOON
+
+ANN = Identity("acme", "ann")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[JobStore]:
+    if request.param == "memory":
+        yield MemoryJobStore()
+        return
+    database = await Database.open(tmp_path)
+    yield SqliteJobStore(database)
+    await database.aclose()
+
+
+def job(
+    id: str = "j1",  # noqa: A002
+    minutes: int = 0,
+    state: JobState = JobState.PENDING,
+    identity: Identity = ANN,
+) -> Job:
+    made = NOON + timedelta(minutes=minutes)
+    return Job(id, identity, "ingest", state, made, made)
+
+
+async def test_a_saved_job_comes_back_whole(jobs: JobStore) -> None:
+    wanted = Job(
+        "j1",
+        Identity("acme", "ann", "admin"),
+        "ingest",
+        JobState.COMPLETED,
+        NOON,
+        NOON + timedelta(microseconds=1),
+        {"to": "viking://resources/中", "list": [1, None, {"a": 0.5}]},
+        "embedding",
+        3,
+        9,
+        {"files": 2},
+        "no",
+    )
+    await jobs.save(wanted)
+    assert await jobs.get(ANN, "j1") == wanted
+
+
+async def test_saving_again_replaces(jobs: JobStore) -> None:
+    await jobs.save(job())
+    done = replace(job(), state=JobState.FAILED, error="why", stage="parse", done=1, total=2)
+    await jobs.save(done)
+    assert await jobs.get(ANN, "j1") == done
+    assert await jobs.list(ANN, 10) == [done]
+
+
+@pytest.mark.parametrize("other", [Identity("acme", "ben"), Identity("bolt", "ann")])
+async def test_a_job_is_nobody_elses(jobs: JobStore, other: Identity) -> None:
+    await jobs.save(job())
+    assert await jobs.get(other, "j1") is None
+    assert await jobs.list(other, 10) == []
+
+
+async def test_the_role_does_not_matter(jobs: JobStore) -> None:
+    await jobs.save(job())
+    assert await jobs.get(Identity("acme", "ann", "admin"), "j1") == job()
+
+
+async def test_an_unknown_job_is_none(jobs: JobStore) -> None:
+    assert await jobs.get(ANN, "none") is None
+
+
+async def test_jobs_are_listed_newest_first_up_to_the_limit(jobs: JobStore) -> None:
+    for id_, minutes in (("a", 2), ("b", 3), ("c", 1)):
+        await jobs.save(job(id_, minutes))
+    assert [one.id for one in await jobs.list(ANN, 10)] == ["b", "a", "c"]
+    assert [one.id for one in await jobs.list(ANN, 2)] == ["b", "a"]
+    assert await jobs.list(ANN, 0) == []
+
+
+async def test_unfinished_jobs_of_everybody_come_oldest_first(jobs: JobStore) -> None:
+    for number, state in enumerate(JobState):
+        await jobs.save(job(state.value, -number, state))
+    await jobs.save(job("ben", -99, identity=Identity("bolt", "ben")))
+    assert [one.id for one in await jobs.unfinished()] == ["ben", "running", "pending"]

@@ -1,0 +1,187 @@
+"""The SQLite store against the one in memory, and its filters against their definition."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.filters import Filter, matches
+from contextfind.domain.records import ContextType, Level, Record
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.store import Change, Commit, RecordDraft, RecordStore
+from tests.builders import NOON, make_passages, unit
+from tests.strategies import ACCOUNTS, NAMES, PLACES, ROOTS, TAGS, USERS, WORDS, filters, scopes
+
+_uris = st.builds(
+    lambda root, names: Uri.parse("/".join([root, *names])),
+    st.sampled_from(ROOTS),
+    st.lists(st.sampled_from(NAMES), max_size=3),
+)
+_drafts = st.builds(
+    RecordDraft,
+    uri=_uris,
+    level=st.sampled_from((Level.ABSTRACT, Level.OVERVIEW, Level.DETAIL, Level.DETAIL)),
+    context_type=st.sampled_from(list(ContextType)),
+    abstract=st.sampled_from(WORDS),
+    passages=st.lists(st.sampled_from(WORDS), max_size=3).map(lambda texts: make_passages(*texts)),
+    tags=st.none() | st.lists(st.sampled_from(TAGS), unique=True).map(tuple),
+    source=st.sampled_from(("", "1", "2")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A commit, whether to take what is stale as done, and how many pending texts to embed."""
+
+    commit: Commit
+    refresh: int
+    embed: int
+
+
+_steps = st.builds(
+    Step,
+    st.builds(
+        Commit,
+        account=st.sampled_from(ACCOUNTS),
+        now=st.integers(0, 24).map(lambda hours: NOON + timedelta(hours=hours)),
+        put=st.lists(_drafts, max_size=4),
+        ensure=st.lists(_drafts, max_size=2),
+        remove=st.lists(_uris, max_size=1),
+        stale=st.lists(_uris, max_size=2),
+    ),
+    st.integers(0, 2),
+    st.integers(0, 3),
+)
+
+
+async def _take(store: RecordStore, step: Step) -> object:
+    """Do a step and return what can be told about it."""
+    done = [item for item in await store.stale(9) if item.account == step.commit.account]
+    commit = Commit(
+        step.commit.account,
+        step.commit.now,
+        step.commit.put,
+        step.commit.ensure,
+        step.commit.remove,
+        step.commit.stale,
+        done[: step.refresh],
+    )
+    try:
+        outcome: object = await store.commit(commit)
+    except ConflictError as error:
+        outcome = str(error)
+    wanted = await store.pending(step.embed)
+    position = await store.add_vectors([(item.digest, unit(len(item.text), 4)) for item in wanted])
+    return outcome, [item.text for item in wanted], position
+
+
+def _plain(change: Change) -> object:
+    vectors = None if change.vectors is None else np.asarray(change.vectors).tolist()
+    return change.position, change.id, change.record, list(change.passages), vectors
+
+
+async def _picture(store: RecordStore) -> object:
+    """Return everything that can be read."""
+    seen: list[object] = [
+        [_plain(change) for change in await store.changes(0, 1_000)],
+        await store.pending(100),
+        await store.stale(100),
+        await store.position(),
+        await store.backlog(),
+    ]
+    for account in ACCOUNTS:
+        seen.append(await store.counts(account))
+        for place in PLACES:
+            seen.append(await store.sources(account, place))
+            seen.append(await store.backlog(account, place))
+        seen += [await _seen_by(store, Scope(account, user, (ROOT,))) for user in USERS]
+    return seen
+
+
+async def _seen_by(store: RecordStore, scope: Scope) -> object:
+    return [
+        await store.known(scope, PLACES),
+        [await store.at(scope, place) for place in PLACES],
+        [await store.children(scope, place) for place in PLACES],
+        [await store.below(scope, place, 5) for place in PLACES],
+    ]
+
+
+async def _compare(steps: Sequence[Step], directory: Path) -> None:
+    memory, sqlite = MemoryRecordStore(), SqliteRecordStore(await Database.open(directory))
+    try:
+        for step in steps:
+            assert await _take(sqlite, step) == await _take(memory, step)
+        expected = await _picture(memory)
+        assert await _picture(sqlite) == expected
+    finally:
+        await sqlite.aclose()
+    reopened = SqliteRecordStore(await Database.open(directory))
+    try:
+        assert await _picture(reopened) == expected
+    finally:
+        await reopened.aclose()
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=st.lists(_steps, max_size=8))
+def test_both_stores_show_the_same_after_any_commits_also_when_opened_again(
+    steps: list[Step],
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(_compare(steps, Path(directory)))
+
+
+def _expected(records: Sequence[Record], scope: Scope, where: Filter, limit: int) -> list[Record]:
+    found = [r for r in records if scope.allows(r) and matches(where, r)]
+    found.sort(key=lambda record: (record.uri, record.level))
+    found.sort(key=lambda record: record.updated_at, reverse=True)
+    return found[:limit]
+
+
+async def _check_select(
+    commits: Sequence[Commit], questions: Sequence[tuple[Scope, Filter, int]], directory: Path
+) -> None:
+    store = SqliteRecordStore(await Database.open(directory))
+    memory = MemoryRecordStore()
+    try:
+        for commit in commits:
+            for one in (store, memory):
+                try:
+                    await one.commit(commit)
+                except ConflictError:
+                    continue
+        records = [
+            change.record for change in await store.changes(0, 1_000) if change.record is not None
+        ]
+        for scope, where, limit in questions:
+            expected = _expected(records, scope, where, limit)
+            assert await store.select(scope, where, limit) == expected
+            assert await memory.select(scope, where, limit) == expected
+    finally:
+        await store.aclose()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    commits=st.lists(_steps.map(lambda step: step.commit), max_size=12),
+    questions=st.lists(
+        st.tuples(scopes(), filters, st.sampled_from((1, 3, 100))), min_size=1, max_size=30
+    ),
+)
+def test_select_keeps_exactly_what_matches_within_the_scope(
+    commits: list[Commit], questions: list[tuple[Scope, Filter, int]]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        asyncio.run(_check_select(commits, questions, Path(directory)))
