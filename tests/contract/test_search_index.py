@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import Everything, Tagged, matches
@@ -36,7 +37,11 @@ async def _memory() -> SearchIndex:
     return MemoryIndex(SimpleTokenizer(), DIMENSION)
 
 
-ENGINES: dict[str, MakeIndex] = {"memory": _memory}
+async def _embedded() -> SearchIndex:
+    return await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer())
+
+
+ENGINES: dict[str, MakeIndex] = {"embedded": _embedded, "memory": _memory}
 
 
 @pytest.fixture(params=sorted(ENGINES))

@@ -1,0 +1,135 @@
+"""The door: a `SearchIndex` inside this process."""
+
+import asyncio
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from contextfind.adapters.embedded.answer import Answering
+from contextfind.adapters.embedded.graph import available
+from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.embedded.shelf import Maker, Shelf
+from contextfind.adapters.embedded.upkeep import Upkeep, Workshop
+from contextfind.domain.errors import InvalidArgumentError, UnavailableError
+from contextfind.domain.records import Vector
+from contextfind.ports.index import Hit, Probe
+from contextfind.ports.models import Tokenizer
+from contextfind.ports.store import Change
+
+_SEARCHERS = 2  # threads; more give nothing on two cores, and the loop needs time too
+_NICENESS = 15  # graphs built at this priority cost searches 2 % instead of 44 %
+
+
+class EmbeddedIndex:
+    """Follows the log into write-once segments and searches them; made by `open`."""
+
+    def __init__(self, workshop: Workshop) -> None:
+        self._dimension = workshop.maker.dimension
+        self._rules = workshop.rules
+        self._searchers = ThreadPoolExecutor(_SEARCHERS, "index-search")
+        self._follower = ThreadPoolExecutor(1, "index-follow")
+        self._background = ThreadPoolExecutor(1, "index-background", _yield_to_others)
+        self._upkeep = Upkeep(workshop, self._background)
+        self._plans: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        directory: Path | None,
+        dimension: int,
+        fingerprint: str,
+        tokenizer: Tokenizer,
+        rules: IndexRules | None = None,
+    ) -> "EmbeddedIndex":
+        """Return an index that begins with the snapshot in `directory`, if there is a good one.
+
+        directory: None keeps everything in memory. dimension: length of the vectors. fingerprint:
+        of embedder and tokenizer; a snapshot of another one is thrown away, and following begins at 0.
+        """
+        made = Maker(dimension, fingerprint, graphs=available())
+        shelf = None if directory is None else Shelf(directory, made)
+        index = cls(Workshop(tokenizer, made, rules or IndexRules(), shelf))
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(index._follower, index._upkeep.load)
+        return index
+
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+        """Answer all probes in one hop to a search thread."""
+        for probe in probes:
+            if probe.vector is not None:
+                self._check(probe.vector)
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searchers, self._answer, probes)
+
+    async def position(self) -> int:
+        """Return the position of the last change followed."""
+        return self._upkeep.snapshot.position
+
+    async def follow(self, changes: Sequence[Change]) -> None:
+        """Take the records as they now are; searches see all of the batch or nothing.
+
+        Raises:
+            InvalidArgumentError: vectors of another shape, or not finite; nothing has changed then.
+            UnavailableError: the index is closed.
+
+        """
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._follower, self._upkeep.apply, changes)
+
+    async def aclose(self) -> None:
+        """Finish what was begun, write the snapshot and end the threads; again is harmless."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def stats(self) -> dict[str, int]:
+        """Return counts for telemetry: records, rows, segments, rows in graphs, plans chosen."""
+        views = self._upkeep.snapshot.views
+        with self._counting:
+            plans = {f"plan_{name}": count for name, count in sorted(self._plans.items())}
+        return {
+            "records": sum(view.segment.size - len(view.dead) for view in views),
+            "rows": sum(view.segment.rows for view in views),
+            "segments": len(views),
+            "graph_rows": sum(len(v.segment.vectors) for v in views if v.graph is not None),
+            **plans,
+        }
+
+    def _answer(self, probes: Sequence[Probe]) -> list[list[Hit]]:
+        answering = Answering(self._upkeep.snapshot, self._rules)
+        answers = [answering.hits(probe) for probe in probes]
+        with self._counting:
+            self._plans.update(answering.plans)
+        return answers
+
+    def _check(self, vector: Vector) -> None:
+        if vector.shape != (self._dimension,) or not np.isfinite(vector).all():
+            raise InvalidArgumentError(
+                f"a query vector has shape {vector.shape}; "
+                f"expected {self._dimension} finite numbers"
+            )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UnavailableError("the search index is closed", {"retryable": False})
+
+    def _close(self) -> None:
+        self._searchers.shutdown(wait=True)
+        self._follower.shutdown(wait=True)
+        self._upkeep.close()
+
+
+def _yield_to_others() -> None:
+    """Lower the priority of the calling thread, where the system knows priorities of threads."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -1,0 +1,93 @@
+"""BM25 over the postings of segments, in Lucene's form.
+
+Passage counts and lengths are those of what the asker may see, so that nobody else's text ever
+moves a score.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextfind.adapters.embedded.segment import Group, Segment
+from contextfind.adapters.embedded.snapshot import View
+
+K1 = 1.2  # saturation of repeats
+B = 0.5  # weight of a passage's length: passages are cut to much the same size
+
+Scores = NDArray[np.float64]
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Distinct terms in order, the idf of each, their sum, and the mean length of a passage.
+
+    spans: per view, where the postings of each term lie in its segment.
+    """
+
+    terms: tuple[str, ...]
+    idf: tuple[float, ...]
+    ceiling: float
+    mean: float
+    spans: tuple[Spans, ...]
+
+
+def weigh(
+    terms: Sequence[str], views: Sequence[View], groups: Sequence[Sequence[Group]]
+) -> Weights | None:
+    """Return the weights of terms over the groups of each view; None when none of them occurs."""
+    distinct = tuple(sorted(set(terms)))
+    spans = tuple(tuple(map(view.segment.words.span, distinct)) for view in views)
+    rows = length = 0
+    holders = [0] * len(distinct)
+    for view, seen, places in zip(views, groups, spans, strict=True):
+        for group in seen:
+            living, total = view.census(group)
+            rows += living
+            length += total
+            for number, span in enumerate(places):
+                holders[number] += _holders(view, group, span)
+    if not any(holders):
+        return None
+    idf = tuple(math.log(1 + (rows - held + 0.5) / (held + 0.5)) for held in holders)
+    return Weights(distinct, idf, sum(idf), length / rows, spans)
+
+
+def score_rows(segment: Segment, weights: Weights, spans: Spans, rows: tuple[int, int]) -> Scores:
+    """Return the score of each row in a half-open range, 0 where no term occurs."""
+    low, high = rows
+    scores: Scores = np.zeros(high - low, np.float64)
+    for idf, span in zip(weights.idf, spans, strict=True):
+        start, stop = _within(segment, span, rows)
+        if start == stop:
+            continue
+        members = segment.words.members[start:stop]
+        repeats = segment.words.counts[start:stop]
+        norm = K1 * (1 - B + B * segment.length[members] / weights.mean)
+        scores[members - low] += idf * (repeats / (repeats + norm))
+    scores /= weights.ceiling
+    return scores
+
+
+def _within(segment: Segment, span: tuple[int, int], rows: tuple[int, int]) -> tuple[int, int]:
+    """Return the part of a posting whose rows lie in a half-open range."""
+    start, stop = span
+    if start == stop:
+        return (0, 0)
+    bounds = np.array(rows, np.int32)  # of another type, numpy would first convert the posting
+    first, last = np.searchsorted(segment.words.members[start:stop], bounds)
+    return (start + int(first), start + int(last))
+
+
+def _holders(view: View, group: Group, span: tuple[int, int]) -> int:
+    """Return how many living rows of a group hold the term of a posting."""
+    row_start = view.segment.row_start
+    rows = (int(row_start[group.records[0]]), int(row_start[group.records[1]]))
+    start, stop = _within(view.segment, span, rows)
+    if view.dead_rows is None:
+        return stop - start
+    gone = view.dead_rows[view.segment.words.members[start:stop]]
+    return stop - start - int(np.count_nonzero(gone))
