@@ -155,16 +155,16 @@ def _random_record(rng: random.Random, record_id: int, place: _Place) -> Record:
     )
 
 
-def _random_change(rng: random.Random, position: int, record: Record) -> Change:
+def _random_change(rng: random.Random, position: int, record: Record, vector_seeds: int) -> Change:
     texts = [
         " ".join(rng.choice(WORDS) for _ in range(rng.randrange(6)))
         for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))
     ]
-    seeds = [rng.randrange(VECTOR_SEEDS) for _ in texts] if rng.random() < 0.8 else None
+    seeds = [rng.randrange(vector_seeds) for _ in texts] if rng.random() < 0.8 else None
     return make_change(position, record, texts, seeds)
 
 
-def random_log(rng: random.Random, length: int) -> list[Change]:
+def random_log(rng: random.Random, length: int, vector_seeds: int = VECTOR_SEEDS) -> list[Change]:
     """Return a log that puts, changes, removes and puts again; one live id per place.
 
     Positions rise, with gaps.
@@ -183,7 +183,7 @@ def random_log(rng: random.Random, length: int) -> list[Change]:
         if known is not None and rng.random() < 0.5:
             fresh = replace(known, tags=fresh.tags, context_type=fresh.context_type)
         live[place] = fresh
-        log.append(_random_change(rng, position, fresh))
+        log.append(_random_change(rng, position, fresh, vector_seeds))
     return log
 
 

@@ -41,7 +41,7 @@ class Meaning:
             found = self._through(graph, patch, query, step.count)
             if len(found[0]) >= wanted:
                 return best(*found, wanted)
-            step = widen(task, step)
+            step = widen(task, step, self._rules)
             self.plans["widened"] += 1
         if isinstance(step, Skip):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)

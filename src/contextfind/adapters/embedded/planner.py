@@ -1,17 +1,11 @@
-"""How to find the nearest candidates: scan them, or walk the graph and drop what is no candidate.
-
-Costs in microseconds at 384 dimensions, measured on two cores; only their ratio matters here.
-"""
+"""How to find the nearest candidates: scan them, or walk the graph and drop what is no candidate."""
 
 import math
 from dataclasses import dataclass
 
 from contextfind.adapters.embedded.rules import IndexRules
 
-_SCAN_CACHED = 0.09  # per candidate while the gathered rows fit the cache
-_SCAN = 0.2  # per candidate from memory
-_CACHED = 7_000  # candidates
-_NEIGHBOUR = 3.0  # per neighbour asked of the graph
+_CACHED = 7_000  # candidates whose vectors fit the cache: a scan costs less than half
 _TYPICAL = 100_000  # nodes for which `graph_floor` was measured
 _FLOOR_GROWTH = 4  # at most so many times the floor: 512 at 1.6 million nodes
 _LARGE = 300_000  # from here on recall needs twice the oversampling
@@ -57,17 +51,18 @@ def plan(task: Task, rules: IndexRules) -> Plan:
     floor = int(rules.graph_floor * min(growth, _FLOOR_GROWTH))
     oversample = rules.oversample * (2 if task.nodes > _LARGE else 1)
     share = min(task.candidates / task.nodes, 1.0)
-    return _affordable(task, max(floor, math.ceil(oversample * task.wanted / share)))
+    return _affordable(task, rules, max(floor, math.ceil(oversample * task.wanted / share)))
 
 
-def widen(task: Task, asked: Neighbours) -> Scan | Neighbours:
+def widen(task: Task, asked: Neighbours, rules: IndexRules) -> Scan | Neighbours:
     """Return what to do when the graph gave too few: ask four times as many while that is cheaper."""
     if asked.count >= task.nodes:
         return Scan()
-    return _affordable(task, asked.count * _WIDER)
+    return _affordable(task, rules, asked.count * _WIDER)
 
 
-def _affordable(task: Task, count: int) -> Scan | Neighbours:
+def _affordable(task: Task, rules: IndexRules, count: int) -> Scan | Neighbours:
     count = min(count, task.nodes)
-    per_row = _SCAN_CACHED if task.candidates <= _CACHED else _SCAN
-    return Scan() if task.candidates * per_row <= count * _NEIGHBOUR else Neighbours(count)
+    per_row = rules.scan_cost * (0.45 if task.candidates <= _CACHED else 1.0)
+    cheaper = task.candidates * per_row <= count * rules.neighbour_cost
+    return Scan() if cheaper else Neighbours(count)
