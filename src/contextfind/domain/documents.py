@@ -14,11 +14,13 @@ class Section:
     """A stretch of text below the same headings.
 
     headings: outermost first. blocks: paragraphs, lists, tables, code blocks, functions…: what should
-    not be cut unless it is too long for one passage.
+    not be cut unless it is too long for one passage. verbatim: lines mean something (source code,
+    data, logs), so a block that is too long is cut between lines, never inside a sentence.
     """
 
     headings: tuple[str, ...]
     blocks: tuple[str, ...]
+    verbatim: bool = False
 
 
 @dataclass(frozen=True, slots=True)

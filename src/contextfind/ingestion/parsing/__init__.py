@@ -1,0 +1,1 @@
+"""Parsing: bytes of a file to a Document; one module per kind of format, `reader` chooses."""
