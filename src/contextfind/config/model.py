@@ -1,0 +1,341 @@
+"""What ov.conf may say: every field with its meaning, bounds and default.
+
+Nothing here reads a file or the environment. Defaults that belong to a rule of the house are
+taken from it. `None` where the provider's own value is used.
+"""
+
+import ipaddress
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from contextfind.domain.scoring import ScoreRules
+from contextfind.retrieval.frontier import WalkRules
+
+_SCORE = ScoreRules()
+_WALK = WalkRules()
+_SPOKEN = ("volcengine", "ollama", "vllm", "tei", "jina", "dashscope")  # they speak `openai`
+OPENAI = "https://api.openai.com/v1"
+MIB = 1024 * 1024
+
+
+def _provider(name: object) -> object:
+    low = name.lower() if isinstance(name, str) else name
+    return "openai" if low in _SPOKEN else low
+
+
+def _level(name: object) -> object:
+    low = name.lower() if isinstance(name, str) else name
+    return "warning" if low == "warn" else "error" if low == "critical" else low
+
+
+def _log_format(name: object) -> object:
+    return "text" if isinstance(name, str) and "%(" in name else name  # a pattern of older files
+
+
+def secret(description: str) -> Any:
+    """Return a field whose value is never shown."""
+    return Field(
+        default="", description=description, repr=False, json_schema_extra={"secret": True}
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach the address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+
+
+class Section(BaseModel):
+    """One object of ov.conf; keys that are not listed are refused before they get here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class ServerSettings(Section):
+    """Where the server listens, who may use it, and how much it takes."""
+
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address to listen on. Any other than this machine's own needs a key.",
+    )
+    port: int = Field(
+        default=1933, ge=0, le=65_535, description="Port to listen on; 0 takes a free one."
+    )
+    api_key: str = secret("The one key of a server for a single user (account and user `default`).")
+    root_api_key: str = secret(
+        "The key that makes accounts, users and their keys, and reads no data."
+    )
+    allowed_paths: tuple[str, ...] = Field(
+        default=(),
+        description="Directories of the server's machine that may be added by path. Empty: uploads only.",
+    )
+    cors_origins: tuple[str, ...] = Field(
+        default=(),
+        description="Web pages of these origins may call the API; `*` is all. Empty: none.",
+    )
+    max_body_bytes: int = Field(
+        default=32 * MIB, ge=1024, le=1024 * MIB, description="Largest JSON body of a request."
+    )
+    max_upload_bytes: int = Field(
+        default=512 * MIB, ge=1024, le=64 * 1024 * MIB, description="Largest uploaded file."
+    )
+    answer_seconds: Seconds = Field(
+        default=60.0, description="An answer that needs longer is given up with DEADLINE_EXCEEDED."
+    )
+    wait_seconds: Seconds = Field(
+        default=300.0, description="How long `wait=true` waits when the caller names no `timeout`."
+    )
+
+    @model_validator(mode="after")
+    def _open_only_with_a_key(self) -> Self:
+        if not (is_loopback(self.host) or self.api_key or self.root_api_key):
+            raise ValueError(
+                f"server.host {self.host!r} can be reached from other machines, but there is no key; "
+                "set server.api_key (or CONTEXTFIND_API_KEY) for one user, server.root_api_key for "
+                "several, or listen on 127.0.0.1"
+            )
+        return self
+
+
+class StorageSettings(Section):
+    """Where the data lies."""
+
+    path: str = Field(
+        default="./contextfind-data",
+        min_length=1,
+        description="The data directory; made when it is not there. Also spelled `workspace`.",
+    )
+
+
+class EmbeddingSettings(Section):
+    """The model that turns text into vectors. The keys may also stand in `embedding.dense`."""
+
+    provider: Annotated[Literal["local", "openai", "hash"], BeforeValidator(_provider)] = Field(
+        default="local",
+        description="`local`: multilingual-e5-small inside the process. `openai`: any `/v1/embeddings` endpoint. `hash`: hashed words, for tests.",
+    )
+    model: str = Field(default="", description="Name of the model; `openai` needs it.")
+    api_base: Url = Field(
+        default=OPENAI, description="Address of the endpoint, without `/embeddings`."
+    )
+    api_key: str = secret("Key of the endpoint.")
+    dimension: int | None = Field(
+        default=None,
+        ge=2,
+        le=8_192,
+        description="Length of the vectors; longer ones are cut. None: as the model gives them.",
+    )
+    batch_size: int = Field(default=32, ge=1, le=2_048, description="Texts in one request.")
+    concurrency: int = Field(
+        default=4,
+        ge=1,
+        le=256,
+        description="Requests under way at once. Also spelled `max_concurrent`.",
+    )
+    timeout: Seconds = Field(default=30.0, description="Seconds of one request.")
+    max_characters: int = Field(
+        default=8_000, ge=100, le=1_000_000, description="Longer texts are cut."
+    )
+    query_prefix: str = Field(
+        default="", description="Put in front of every query, for models that want it (`query: `)."
+    )
+    document_prefix: str = Field(
+        default="", description="Put in front of every document (`passage: `)."
+    )
+    query_fields: dict[str, Any] = Field(
+        default={}, description='Added to requests for queries (`{"input_type": "query"}`).'
+    )
+    document_fields: dict[str, Any] = Field(
+        default={}, description="Added to requests for documents."
+    )
+    calibration_floor: float | None = Field(
+        default=None,
+        ge=-1,
+        lt=1,
+        description="Cosine of an unrelated pair of texts. None: as fits the provider.",
+    )
+    calibration_span: float | None = Field(
+        default=None,
+        gt=0,
+        le=2,
+        description="From there to a certain match. None: as fits the provider.",
+    )
+
+    @model_validator(mode="after")
+    def _provider_and_model_agree(self) -> Self:
+        if self.provider == "openai" and not self.model:
+            raise ValueError("embedding.model is missing; provider 'openai' needs the model's name")
+        if self.provider != "openai" and (self.model or "api_base" in self.model_fields_set):
+            raise ValueError(
+                f"embedding.model and embedding.api_base mean nothing to provider {self.provider!r}; "
+                "set embedding.provider to 'openai', or leave them out"
+            )
+        if (self.calibration_floor is None) != (self.calibration_span is None):
+            raise ValueError("embedding.calibration_floor and calibration_span go together")
+        return self
+
+
+class ChatSettings(Section):
+    """A language model behind a `/v1/chat/completions` endpoint. No model: none is asked."""
+
+    provider: str = Field(
+        default="openai",
+        description="Whoever it is, it is spoken to in OpenAI's way.",
+    )
+    model: str = Field(default="", description="Name of the model. Empty: there is none.")
+    api_base: Url = Field(
+        default=OPENAI, description="Address of the endpoint, without `/chat/completions`."
+    )
+    api_key: str = secret("Key of the endpoint.")
+    temperature: float = Field(
+        default=0.0,
+        ge=0,
+        le=2,
+        description="0 gives the same answer each time, as far as the model can.",
+    )
+    concurrency: int = Field(
+        default=4,
+        ge=1,
+        le=256,
+        description="Requests under way at once. Also spelled `max_concurrent`.",
+    )
+    timeout: Seconds = Field(default=60.0, description="Seconds of one request.")
+
+
+class RerankSettings(Section):
+    """A model that judges pairs of query and text, used by `search`. No model: none is asked."""
+
+    provider: str = Field(
+        default="",
+        description="The kind of endpoint: `cohere`, `jina`, `tei`, `dashscope`, `volcengine`.",
+    )
+    model: str = Field(
+        default="",
+        description="Name of the model. Also spelled `model_name`. Empty: there is none.",
+    )
+    api_base: str = Field(default="", description="Address of the endpoint.")
+    api_key: str = secret("Key of the endpoint.")
+    ak: str = secret("Access key, for `volcengine`.")
+    sk: str = secret("Secret key, for `volcengine`.")
+    timeout: Seconds = Field(
+        default=10.0, description="Seconds of one request; then the blended scores are used."
+    )
+
+
+class RetrievalSettings(Section):
+    """How hits are found and scored."""
+
+    score_propagation_alpha: Share = Field(
+        default=_SCORE.score_propagation_alpha,
+        description="Share of a hit's own score in the final one; the rest is its directory's. 1 ignores directories.",
+    )
+    meaning_weight: Share = Field(
+        default=_SCORE.meaning_weight,
+        description="Share of meaning in a hit's own score; the rest is words.",
+    )
+    directory_own: Share = Field(
+        default=_SCORE.directory_own,
+        description="Share of a directory's own text in its score; the rest is its best child.",
+    )
+    candidates: int = Field(
+        default=_WALK.candidates,
+        ge=1,
+        le=10_000,
+        description="Records that meaning and words put forward each.",
+    )
+    global_search_topk: int = Field(
+        default=_WALK.global_search_topk,
+        ge=1,
+        le=1_000,
+        description="Directories the walk starts from, and leaves whose directories it starts from.",
+    )
+    max_convergence_rounds: int = Field(
+        default=_WALK.max_convergence_rounds,
+        ge=1,
+        le=64,
+        description="The walk ends when the best hits stayed the same that many rounds.",
+    )
+    batch: int = Field(
+        default=_WALK.batch, ge=1, le=64, description="Directories opened per round."
+    )
+    children: int = Field(
+        default=_WALK.children,
+        ge=1,
+        le=1_000,
+        description="Records asked of each directory by meaning and by words.",
+    )
+    hotness_alpha: Share = Field(
+        default=0.0, description="Share of hotness (how often and how lately used) in the score."
+    )
+    hotness_half_life_days: float = Field(
+        default=7.0,
+        gt=0,
+        le=36_500,
+        allow_inf_nan=False,
+        description="After that many days without a change hotness is halved.",
+    )
+
+
+class IngestionSettings(Section):
+    """How files are taken in."""
+
+    passage_target: int = Field(
+        default=700,
+        ge=100,
+        le=8_000,
+        description="Characters a passage should have; 700 measured best.",
+    )
+    passage_longest: int = Field(
+        default=1_200, ge=100, le=16_000, description="Characters a passage may have."
+    )
+    max_file_bytes: int = Field(
+        default=100_000_000,
+        ge=1_024,
+        le=4_000_000_000,
+        description="Larger files are skipped, and named.",
+    )
+
+    @model_validator(mode="after")
+    def _target_fits(self) -> Self:
+        if self.passage_target > self.passage_longest:
+            raise ValueError(
+                f"ingestion.passage_target {self.passage_target} is more than "
+                f"ingestion.passage_longest {self.passage_longest}"
+            )
+        return self
+
+
+class LogSettings(Section):
+    """What the program says about its work, on standard error."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_level)] = Field(
+        default="info", description="The least important line that is shown."
+    )
+    format: Annotated[Literal["text", "json"], BeforeValidator(_log_format)] = Field(
+        default="text", description="`json`: one object a line."
+    )
+
+
+class Settings(Section):
+    """All of ov.conf."""
+
+    server: ServerSettings = ServerSettings()
+    storage: StorageSettings = StorageSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    vlm: ChatSettings = ChatSettings()
+    query_planner: ChatSettings = ChatSettings()
+    rerank: RerankSettings = RerankSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
+    ingestion: IngestionSettings = IngestionSettings()
+    log: LogSettings = LogSettings()
