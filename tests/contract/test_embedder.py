@@ -34,8 +34,8 @@ def stub() -> Iterator[StubEmbedder]:
 
 
 def openai(stub: StubEmbedder) -> Embedder:
-    settings = EmbeddingSettings("m", "recipe1", dimension=8, batch_size=3)
-    return OpenAIEmbedder(settings, EndpointSettings(stub.base_url, timeout=5))
+    settings = EmbeddingSettings("m", "recipe1", batch_size=3, max_characters=8_000, dimension=8)
+    return OpenAIEmbedder(settings, EndpointSettings(stub.base_url, timeout=5, concurrency=4))
 
 
 MAKERS: dict[str, Callable[[StubEmbedder], Embedder]] = {

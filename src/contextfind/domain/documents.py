@@ -7,6 +7,7 @@ from contextfind.domain.records import Passage
 
 ABSTRACT_LENGTH = 256  # characters of a level-0 text; clients show it in one or two lines
 OVERVIEW_LENGTH = 4_000  # characters of a level-1 text
+TEXT_RECIPE = "recipe1"  # of what `make_passage` embeds; a new one makes all vectors anew
 
 
 @dataclass(frozen=True, slots=True)

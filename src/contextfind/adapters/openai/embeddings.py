@@ -38,9 +38,8 @@ class EmbeddingSettings:
     """One embedding model of a provider.
 
     recipe: version of how the house composes the text it embeds.
+    batch_size: texts in one request. max_characters: longer texts are cut.
     dimension: asked for as `dimensions`, and cut to when the model gives more; None = what it gives.
-    batch_size: texts in one request.
-    max_characters: 8,000 are at most about 8,000 tokens, the limit of OpenAI's models.
     query_prefix, document_prefix: put in front of each text (`query: ` for E5).
     query_fields, document_fields: added to the request (`{"input_type": "query"}`).
     calibration: what the model's cosines mean.
@@ -48,9 +47,9 @@ class EmbeddingSettings:
 
     model: str
     recipe: str
+    batch_size: int
+    max_characters: int
     dimension: int | None = None
-    batch_size: int = 32
-    max_characters: int = 8_000
     query_prefix: str = ""
     document_prefix: str = ""
     query_fields: Mapping[str, object] = field(default_factory=dict)

@@ -30,9 +30,9 @@ class EndpointSettings:
     """
 
     base_url: str
+    timeout: float
+    concurrency: int
     api_key: str = field(default="", repr=False)
-    timeout: float = 30.0
-    concurrency: int = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,10 @@ from contextfind.domain.errors import ConfigError, FailedPreconditionError
 from tests.stubs.embedder import Data, Fault, StubEmbedder, stub_embedder
 
 KEY = "sk-secret-1234"
-SETTINGS = EmbeddingSettings(model="m", recipe="recipe1", dimension=8)
+SETTINGS = EmbeddingSettings(
+    model="m", recipe="recipe1", batch_size=32, max_characters=8_000, dimension=8
+)
+PLACES = 4
 
 
 class Sleeper:
@@ -43,7 +46,7 @@ class Opener:
     """Makes embedders for one stub and closes them all."""
 
     def __init__(self, stub: StubEmbedder, sleeper: Sleeper) -> None:
-        self._endpoint = EndpointSettings(stub.base_url, KEY, timeout=5)
+        self._endpoint = EndpointSettings(stub.base_url, 5, PLACES, KEY)
         self._patience = Patience(sleeper, lambda: 1.0)
         self._made: list[OpenAIEmbedder] = []
 
@@ -252,7 +255,9 @@ async def test_a_hanging_provider_costs_the_timeout(
 async def test_a_server_that_is_not_there_is_unavailable(sleeper: Sleeper) -> None:
     with stub_embedder() as gone:
         address = gone.base_url
-    embedder = OpenAIEmbedder(SETTINGS, EndpointSettings(address), None, Patience(sleeper))
+    embedder = OpenAIEmbedder(
+        SETTINGS, EndpointSettings(address, 5, PLACES), None, Patience(sleeper)
+    )
     with pytest.raises(ProviderError) as caught:
         await embedder.embed(["x"], "document")
     assert caught.value.details["retryable"] is True
@@ -323,7 +328,7 @@ async def test_concurrency_is_bounded(stub: StubEmbedder, embedder_of: Opener) -
     await embedder_of(replace(SETTINGS, batch_size=1)).embed(
         [str(at) for at in range(20)], "document"
     )
-    assert 2 <= stub.busiest <= EndpointSettings("http://x").concurrency
+    assert 2 <= stub.busiest <= PLACES
 
 
 async def test_cancelling_leaves_nothing_behind(stub: StubEmbedder, embedder_of: Opener) -> None:
@@ -349,14 +354,14 @@ async def test_a_closed_embedder_is_unavailable(embedder_of: Opener) -> None:
 @pytest.mark.parametrize("base_url", ["localhost:11434/v1", "", "ftp://x/v1", "http://"])
 def test_an_address_that_is_none_is_refused_at_start(base_url: str) -> None:
     with pytest.raises(ConfigError, match="base URL"):
-        OpenAIEmbedder(SETTINGS, EndpointSettings(base_url))
+        OpenAIEmbedder(SETTINGS, EndpointSettings(base_url, 5, PLACES))
 
 
 def test_a_key_with_a_line_break_is_refused_without_showing_it() -> None:
     with pytest.raises(ConfigError, match="API key") as caught:
-        OpenAIEmbedder(SETTINGS, EndpointSettings("http://x/v1", "sk-secret\n"))
+        OpenAIEmbedder(SETTINGS, EndpointSettings("http://x/v1", 5, PLACES, "sk-secret\n"))
     assert "secret" not in str(caught.value)
 
 
 def test_the_key_is_not_shown_with_the_settings() -> None:
-    assert KEY not in repr(EndpointSettings("http://x", KEY))
+    assert KEY not in repr(EndpointSettings("http://x", 5, PLACES, KEY))
