@@ -1,6 +1,12 @@
 """Stand-ins for engines and models: deterministic, instant, honest to their ports."""
 
 import re
+from collections.abc import Sequence
+
+from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.domain.errors import UnavailableError
+from contextfind.domain.records import Matrix
+from contextfind.ports import Purpose
 
 
 class SimpleTokenizer:
@@ -9,3 +15,19 @@ class SimpleTokenizer:
     def terms(self, text: str) -> list[str]:
         """Return the runs of letters and digits, in lower case."""
         return re.findall(r"[^\W_]+", text.lower())
+
+
+class FakeEmbedder(HashEmbedder):
+    """A `HashEmbedder` that writes down what it was asked, and is down while `down` is set."""
+
+    def __init__(self, dimension: int = 32) -> None:
+        super().__init__("recipe1", dimension)
+        self.calls: list[tuple[Purpose, tuple[str, ...]]] = []
+        self.down: UnavailableError | None = None
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        """Return the rows, or raise `down`."""
+        self.calls.append((purpose, tuple(inputs)))
+        if self.down is not None:
+            raise self.down
+        return await super().embed(inputs, purpose)
