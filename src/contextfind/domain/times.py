@@ -1,0 +1,69 @@
+"""Moments as callers write them: `2026-11-30`, `2026-11-30T08:00:00+08:00`, `7d`."""
+
+import re
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Literal
+
+from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.filters import Between, TimeField
+
+Bound = Literal["since", "until"]
+
+_RELATIVE = re.compile(r"([0-9]+) ?([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_EXPECTED = "an ISO 8601 time, a date YYYY-MM-DD, or a number with s, m, h, d or w such as 7d"
+
+
+def parse_moment(text: str, bound: Bound, now: datetime) -> datetime:
+    """Return the moment in UTC.
+
+    A time without a zone is UTC; a bare date is its first microsecond as `since` and its last one as
+    `until`; `2h` is two hours before `now`.
+
+    Raises:
+        InvalidArgumentError: it is none of these, or lies outside the years 1 to 9999.
+
+    """
+    plain = text.strip()
+    try:
+        relative = _RELATIVE.fullmatch(plain)
+        if relative is not None:
+            return now - timedelta(**{_UNITS[relative[2]]: int(relative[1])})
+        day = _date(plain)
+        if day is not None:
+            edge = time.min if bound == "since" else time.max
+            return datetime.combine(day, edge, UTC)
+        moment = datetime.fromisoformat(plain)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidArgumentError(
+            f"{bound} is {text!r}; expected {_EXPECTED}", {"field": bound, "value": text}
+        ) from None
+
+
+def parse_period(
+    since: str | None, until: str | None, field: TimeField, now: datetime
+) -> Between | None:
+    """Return the condition that two bounds make, None when neither says anything.
+
+    Raises:
+        InvalidArgumentError: a bound that cannot be read, or `since` after `until`.
+
+    """
+    start = parse_moment(since, "since", now) if since and since.strip() else None
+    end = parse_moment(until, "until", now) if until and until.strip() else None
+    if start is None and end is None:
+        return None
+    if start is not None and end is not None and start > end:
+        raise InvalidArgumentError(
+            f"since is {since!r} and until is {until!r}; expected since not to be after until",
+            {"field": "since", "value": since},
+        )
+    return Between(field, start, end)
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

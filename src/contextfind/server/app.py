@@ -1,0 +1,114 @@
+"""The application: routes, the layers around them, the house behind them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from contextfind.server.auth import Gate, Gatekeeper
+from contextfind.server.context import RequestFrame
+from contextfind.server.door import Door, HouseOpener
+from contextfind.server.failures import (
+    FailureBarrier,
+    answer_http_error,
+    answer_validation_error,
+)
+from contextfind.server.limits import BodyLimit
+from contextfind.server.premises import Premises
+from contextfind.server.routers import (
+    admin,
+    content,
+    docs,
+    fs,
+    health,
+    resources,
+    search,
+    system,
+    tasks,
+)
+from contextfind.server.rules import Mint, ServerRules
+
+TITLE = "OpenViking API"  # some clients recognise a server of this API by its title
+_ABOUT = "Spoken by contextfind: retrieval for AI agents over one tree of viking:// addresses."
+
+_FAILURE: dict[str, Any] = {
+    "description": "The failure envelope; `code` decides the status.",
+    "content": {
+        "application/json": {
+            "example": {
+                "status": "error",
+                "result": None,
+                "error": {"code": "NOT_FOUND", "message": "…", "details": {}},
+            }
+        }
+    },
+}
+
+
+def create_app(
+    open_house: HouseOpener, rules: ServerRules | None = None, mint: Mint | None = None
+) -> FastAPI:
+    """Return the ASGI application; its lifespan opens the house and closes it.
+
+    open_house: gives a context manager around a house; called once, when the server starts.
+    """
+    rules = ServerRules() if rules is None else rules
+    mint = Mint() if mint is None else mint
+    door = Door(open_house, rules.patience_seconds)
+    keeper = Gatekeeper(rules, door)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with door.held_open(rules.opening_seconds):
+            yield
+
+    app = FastAPI(
+        title=TITLE,
+        description=_ABOUT,
+        version=health.VERSION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"default": _FAILURE},
+        lifespan=lifespan,
+        middleware=[
+            Middleware(RequestFrame, new_id=mint.request_id),
+            *_pages_allowed(rules),
+            Middleware(FailureBarrier),
+            Middleware(Gate, keeper=keeper),
+            Middleware(BodyLimit, rules=rules),
+        ],
+    )
+    app.state.premises = Premises(rules, mint, door, keeper)
+    app.add_exception_handler(HTTPException, answer_http_error)
+    app.add_exception_handler(RequestValidationError, answer_validation_error)
+    app.include_router(health.router)
+    app.include_router(docs.router)
+    app.include_router(_api())
+    return app
+
+
+def _pages_allowed(rules: ServerRules) -> list[Middleware]:
+    """Return the layer that lets web pages of some origins in, none when none may."""
+    if not rules.cors_origins:
+        return []
+    pages = Middleware(
+        CORSMiddleware,
+        allow_origins=rules.cors_origins,
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["*"],
+        expose_headers=["X-Request-ID", "X-Ignored-Fields", "X-Unknown-Targets", "X-Notes"],
+    )
+    return [pages]
+
+
+def _api() -> APIRouter:
+    api = APIRouter(prefix="/api/v1")
+    for room in (search, content, fs, resources, system, tasks, admin):
+        api.include_router(room.router)
+    return api

@@ -1,0 +1,65 @@
+"""What travels with a request: its id, its start, its caller, its deadline."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contextfind.domain.errors import DeadlineExceededError
+from contextfind.domain.identity import RequestContext
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+class RequestFrame:
+    """Outermost ASGI layer: names every request and says how long its answer took."""
+
+    def __init__(self, app: ASGIApp, new_id: Callable[[], str]) -> None:
+        self.app = app
+        self.new_id = new_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve with `X-Request-ID` (the caller's own if it is sane) and `X-Process-Time` in seconds."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        sent = Headers(scope=scope).get("x-request-id", "")
+        request_id = sent if _SANE_ID.fullmatch(sent) else self.new_id()
+        started = time.perf_counter()
+        scope.setdefault("state", {}).update(request_id=request_id, started=started)
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-ID"] = request_id
+                headers["X-Process-Time"] = f"{time.perf_counter() - started:.6f}"
+            await send(message)
+
+        await self.app(scope, receive, named)
+
+
+def request_id_of(scope: Scope) -> str:
+    """Return the id that `RequestFrame` gave the request."""
+    return str(scope.get("state", {}).get("request_id", "-"))
+
+
+@asynccontextmanager
+async def deadline_of(context: RequestContext) -> AsyncIterator[None]:
+    """Bound what is awaited inside.
+
+    Raises:
+        DeadlineExceededError: the deadline of the request has passed.
+
+    """
+    bound = asyncio.timeout_at(context.deadline)
+    try:
+        async with bound:
+            yield
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        raise DeadlineExceededError("no answer within the time the server allows") from None

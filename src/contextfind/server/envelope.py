@@ -1,0 +1,90 @@
+"""The two shapes of every answer, as strict JSON."""
+
+import json
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from contextfind.domain.errors import Code, ContextFindError
+
+STATUS_OF: Mapping[Code, int] = {
+    "INVALID_ARGUMENT": 400,
+    "INVALID_URI": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "ALREADY_EXISTS": 409,
+    "CONFLICT": 409,
+    "FAILED_PRECONDITION": 412,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNIMPLEMENTED": 501,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+
+HEADER_LENGTH = 4_000  # characters; common clients refuse header lines above 8 kB
+
+
+class StrictJson(Response):
+    """A JSON body without NaN or Infinity; UTF-8, lone surrogates escaped."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        """Return the bytes.
+
+        Raises:
+            ValueError: a number that JSON does not have.
+
+        """
+        text = json.dumps(
+            content, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str
+        )
+        return text.encode("utf-8", "backslashreplace")  # \ud800 is how JSON spells it, too
+
+
+def ok(
+    result: object,
+    telemetry: Mapping[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> StrictJson:
+    """Return the success envelope; `extra` stands beside `result`, `telemetry` only when given."""
+    body: dict[str, object] = {"status": "ok", "result": result, **(extra or {})}
+    if telemetry is not None:
+        body["telemetry"] = telemetry
+    return StrictJson(body, headers=dict(headers or {}))
+
+
+def failed(
+    error: ContextFindError, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> StrictJson:
+    """Return the failure envelope; `status` only where HTTP has a nearer one (405)."""
+    details = dict(error.details)
+    field = details.get("field")
+    if isinstance(field, str) and "validation_errors" not in details:
+        details["validation_errors"] = [
+            {"loc": ["body", field], "message": str(error), "type": "value_error"}
+        ]
+    body = {
+        "status": "error",
+        "result": None,
+        "error": {"code": error.code, "message": str(error), "details": details},
+    }
+    return StrictJson(body, status or STATUS_OF[error.code], headers=dict(headers or {}))
+
+
+def header_list(names: Iterable[str]) -> str:
+    """Return names for a header: comma separated, percent-encoded where a header needs it.
+
+    A list that would be too long ends early: whoever needs all of it asks for telemetry.
+    """
+    line = ""
+    for name in names:
+        longer = f"{line},{quote(name, safe=':/~()=;')}" if line else quote(name, safe=":/~()=;")
+        if len(longer) > HEADER_LENGTH:
+            break
+        line = longer
+    return line

@@ -1,0 +1,120 @@
+"""From anything that goes wrong to the failure envelope; nothing passes unshaped."""
+
+import logging
+from collections.abc import Sequence
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from contextfind.domain.errors import (
+    ContextFindError,
+    InvalidArgumentError,
+    NotFoundError,
+    UnimplementedError,
+)
+from contextfind.server.context import request_id_of
+from contextfind.server.envelope import failed
+from contextfind.server.unbuilt import hint_for
+from contextfind.server.wire.body import shown
+
+log = logging.getLogger(__name__)
+
+
+class FailureBarrier:
+    """ASGI layer below which an exception may fly freely: here it becomes an answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request; after the first byte of an answer a failure can only be logged."""
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        except Exception as error:  # noqa: BLE001 - the one place
+            answer = answer_to(error, request_id_of(scope))
+            if not started:
+                await answer(scope, receive, send)
+
+
+def answer_to(error: Exception, request_id: str) -> Response:
+    """Return the envelope of an error; what is not ours is logged and named by its id only."""
+    if isinstance(error, ContextFindError) and error.code != "INTERNAL":
+        return failed(error)
+    log.error("request %s failed", request_id, exc_info=error)
+    return failed(
+        ContextFindError(f"internal error; the server's log explains request {request_id}")
+    )
+
+
+async def answer_http_error(request: Request, error: Exception) -> Response:
+    """Answer what the framework refuses: unknown paths, other methods, unreadable bodies."""
+    if not isinstance(error, HTTPException):
+        raise error
+    cause = error.__cause__
+    if isinstance(cause, ContextFindError):  # FastAPI wraps what fails while a body is read
+        return failed(cause)
+    path = request.url.path
+    if error.status_code == 404:  # noqa: PLR2004
+        hint = hint_for(path)
+        if hint is not None:
+            return failed(UnimplementedError(f"{path} is not built here: {hint}"))
+        return failed(NotFoundError(f"no route {path}; GET /docs lists them all", {"path": path}))
+    if error.status_code == 405:  # noqa: PLR2004
+        allowed = (error.headers or {}).get("Allow", "another method")
+        wrong = InvalidArgumentError(f"method is {request.method!r}; {path} expects {allowed}")
+        return failed(wrong, 405, error.headers)
+    unread = "the body could not be read: it is neither the JSON nor the form that was announced"
+    told = str(error.detail) if cause is None else unread
+    return failed(InvalidArgumentError(told), headers=error.headers)
+
+
+async def answer_validation_error(_: Request, error: Exception) -> Response:
+    """Answer a request whose fields have the wrong type or range."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    found = [_described(one) for one in error.errors()]
+    rest = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    message = f"{found[0]['message']}{rest}"
+    return failed(InvalidArgumentError(message, {"validation_errors": found}))
+
+
+def _described(error: dict[str, object]) -> dict[str, object]:
+    place = error.get("loc")
+    loc = list(place) if isinstance(place, Sequence) else []
+    kind = str(error.get("type"))
+    return {"loc": loc, "message": _sentence(error, loc, kind), "type": kind}
+
+
+def _sentence(error: dict[str, object], loc: list[object], kind: str) -> str:
+    told = str(error.get("msg"))
+    if kind == "json_invalid":
+        context = error.get("ctx")
+        reason = context.get("error") if isinstance(context, dict) else told
+        return f"the body is no JSON: {reason} at character {loc[-1] if loc else 0}"
+    field = field_name(loc)
+    if kind == "missing":
+        return f"{field} is missing; it is required"
+    if not loc[1:]:
+        return (
+            f"the body is {shown(error.get('input'))}; "
+            "expected a JSON object with Content-Type: application/json"
+        )
+    return f"{field} is {shown(error.get('input'))}; {told[:1].lower()}{told[1:]}"
+
+
+def field_name(loc: Sequence[object]) -> str:
+    """Return the path of a field as a caller would write it: `tags[0]`."""
+    name = ""
+    for part in loc[1:]:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
+    return name or "the body"

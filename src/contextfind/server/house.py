@@ -1,0 +1,40 @@
+"""The house as the server sees it: `wiring.House` fits, and so does a house of fakes."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from contextfind.ingestion.jobs import Jobs
+from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.writing import Writer
+from contextfind.ports import IdentityStore, UploadShelf
+from contextfind.retrieval.browsing import Browser
+from contextfind.retrieval.finder import Finder
+
+
+class House(Protocol):
+    """The services behind the routes.
+
+    readiness: component -> `ok`, or one line of what is wrong.
+    status: figures of an account, or of all of them together.
+    """
+
+    @property
+    def finder(self) -> Finder: ...  # noqa: D102 - described above
+    @property
+    def browser(self) -> Browser: ...  # noqa: D102
+    @property
+    def writer(self) -> Writer: ...  # noqa: D102
+    @property
+    def jobs(self) -> Jobs: ...  # noqa: D102
+    @property
+    def settling(self) -> Settling: ...  # noqa: D102
+    @property
+    def uploads(self) -> UploadShelf: ...  # noqa: D102
+    @property
+    def identities(self) -> IdentityStore: ...  # noqa: D102
+
+    def clock(self) -> datetime: ...  # noqa: D102
+    def new_id(self) -> str: ...  # noqa: D102
+    async def readiness(self) -> Mapping[str, str]: ...  # noqa: D102
+    async def status(self, account: str | None = None) -> dict[str, object]: ...  # noqa: D102

@@ -1,0 +1,62 @@
+"""What the routes of one app share, and how a route gets at it."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from contextfind.domain.identity import Identity, RequestContext
+from contextfind.domain.scope import visible_to
+from contextfind.server.auth import Gatekeeper
+from contextfind.server.context import request_id_of
+from contextfind.server.door import Door
+from contextfind.server.house import House
+from contextfind.server.rules import Mint, ServerRules
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """One app's door, gatekeeper, rules and mint."""
+
+    rules: ServerRules
+    mint: Mint
+    door: Door
+    keeper: Gatekeeper
+
+
+def premises_of(request: Request) -> Premises:
+    """Return the premises of the app that serves the request."""
+    found: Premises = request.app.state.premises
+    return found
+
+
+async def open_house(request: Request) -> House:
+    """Return the house; UnavailableError while it is not open."""
+    return await premises_of(request).door.house()
+
+
+def caller_of(request: Request) -> Identity:
+    """Return who asks, as `Gate` found."""
+    identity: Identity = request.state.identity
+    return identity
+
+
+def tenant_of(request: Request) -> Identity:
+    """Return who asks for data; PermissionDeniedError for the root key, which has no tenant."""
+    identity = caller_of(request)
+    visible_to(identity)
+    return identity
+
+
+async def context_of(request: Request) -> RequestContext:
+    """Return the tenant with the request's id and deadline."""
+    end = asyncio.get_running_loop().time() + premises_of(request).rules.answer_seconds
+    return RequestContext(tenant_of(request), request_id_of(request.scope), end)
+
+
+ThePremises = Annotated[Premises, Depends(premises_of)]
+TheHouse = Annotated[House, Depends(open_house)]
+Caller = Annotated[Identity, Depends(caller_of)]
+Tenant = Annotated[Identity, Depends(tenant_of)]
+Context = Annotated[RequestContext, Depends(context_of)]

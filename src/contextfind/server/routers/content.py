@@ -1,0 +1,47 @@
+"""content/*: texts by their address."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from contextfind.server.envelope import ok
+from contextfind.server.premises import Tenant, TheHouse, ThePremises
+from contextfind.server.waiting import Patience, until_settled
+from contextfind.server.wire.body import address, optional_tags
+from contextfind.server.wire.content import ReadParams, WriteBody, part_of, written
+from contextfind.server.wire.telemetry import telemetry
+
+router = APIRouter(prefix="/content", tags=["content"])
+
+
+@router.get("/read")
+async def read(asked: Annotated[ReadParams, Query()], house: TheHouse, tenant: Tenant) -> Response:
+    """Return the text of a file, or some lines of it."""
+    text = await house.browser.read(tenant, address("uri", asked.uri, tenant))
+    return ok(part_of(text, asked.offset, asked.limit))
+
+
+@router.get("/abstract")
+async def abstract(uri: str, house: TheHouse, tenant: Tenant) -> Response:
+    """Return the short text (level 0) of a directory or a file."""
+    return ok(await house.browser.abstract(tenant, address("uri", uri, tenant)))
+
+
+@router.get("/overview")
+async def overview(uri: str, house: TheHouse, tenant: Tenant) -> Response:
+    """Return the long text (level 1) of a directory; of a file, that of its directory."""
+    return ok(await house.browser.overview(tenant, address("uri", uri, tenant)))
+
+
+@router.post("/write")
+async def write(
+    body: WriteBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Write a text file; with `wait` it can be found when this is answered."""
+    uri, tags = address("uri", body.uri, tenant), optional_tags(body.tags)
+    patience = Patience.of(body.timeout, premises.rules)
+    done = await house.writer.write(tenant, uri, body.content, body.mode, tags)
+    settled = await until_settled(house, tenant, uri, patience) if body.wait else None
+    told = telemetry(request, "content.write") if body.telemetry else None
+    return ok(written(done, settled), telemetry=told, headers=body.ignored_header())

@@ -1,0 +1,46 @@
+"""GET /health, GET /ready: whether the server lives, and whether it can answer."""
+
+import asyncio
+from collections.abc import Mapping
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from contextfind import __version__
+from contextfind.domain.errors import UnavailableError
+from contextfind.server.envelope import StrictJson
+from contextfind.server.premises import Premises, ThePremises
+
+# Clients parse the leading number: the version of the API that is spoken here.
+VERSION = f"0.5.2+contextfind.{__version__}"
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/health")
+async def health(premises: ThePremises) -> Response:
+    """Say that the process answers; needs no key and touches nothing."""
+    mode = premises.keeper.mode
+    return StrictJson({"status": "ok", "healthy": True, "version": VERSION, "auth_mode": mode})
+
+
+@router.get("/ready")
+async def ready(premises: ThePremises) -> Response:
+    """Say what works, one line per component: 200 when all of it does, else 503."""
+    checks = await _checks(premises)
+    good = all(line == "ok" for line in checks.values())
+    body = {"status": "ready" if good else "not_ready", "checks": dict(checks)}
+    return StrictJson(body, 200 if good else 503)
+
+
+async def _checks(premises: Premises) -> Mapping[str, str]:
+    if premises.door.state != "ok":
+        return {"store": premises.door.state}
+    seconds = premises.rules.ready_seconds
+    try:
+        async with asyncio.timeout(seconds):
+            return await (await premises.door.house()).readiness()
+    except TimeoutError:
+        return {"store": f"no answer within {seconds:g} s"}
+    except UnavailableError as error:
+        return {"store": str(error)}

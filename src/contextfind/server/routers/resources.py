@@ -1,0 +1,42 @@
+"""resources: uploads, and adding them to the tree."""
+
+from fastapi import APIRouter, Request, UploadFile
+from starlette.responses import Response
+
+from contextfind.domain.errors import ResourceExhaustedError
+from contextfind.server.envelope import ok
+from contextfind.server.premises import Tenant, TheHouse, ThePremises
+from contextfind.server.waiting import Patience, until_added
+from contextfind.server.wire.resources import AddBody, finished, request_of, started
+from contextfind.server.wire.telemetry import telemetry
+
+router = APIRouter(prefix="/resources", tags=["resources"])
+
+
+@router.post("/temp_upload")
+async def temp_upload(
+    file: UploadFile, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Keep a file (a directory as a zip) until POST /api/v1/resources names its `temp_file_id`."""
+    limit = premises.rules.max_upload_bytes
+    data = await file.read(limit + 1)
+    if len(data) > limit:
+        raise ResourceExhaustedError(f"the file is larger than {limit} bytes", {"max_bytes": limit})
+    kept = await house.uploads.put(tenant, file.filename or "upload", data)
+    return ok({"temp_file_id": kept})
+
+
+@router.post("")
+async def add(
+    body: AddBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Add files to the tree; without `wait` as a task in the background."""
+    wanted = request_of(body, tenant)
+    patience = Patience.of(body.timeout, premises.rules)
+    job = await house.jobs.add_resource(tenant, wanted)
+    if body.wait:
+        result = finished(await until_added(house, tenant, job, patience))
+    else:
+        result = started(job)
+    told = telemetry(request, "resources.add") if body.telemetry else None
+    return ok(result, telemetry=told, headers=body.ignored_header())

@@ -1,0 +1,41 @@
+"""POST search/find and search/search."""
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from contextfind.domain.errors import UnimplementedError
+from contextfind.server.context import deadline_of
+from contextfind.server.envelope import ok
+from contextfind.server.premises import Context, TheHouse
+from contextfind.server.wire.find import (
+    FindBody,
+    answer_of,
+    check_mode,
+    find_headers,
+    find_telemetry,
+    question_of,
+)
+from contextfind.server.wire.telemetry import telemetry
+
+router = APIRouter(prefix="/search", tags=["search"])
+
+
+@router.post("/find")
+async def find(body: FindBody, request: Request, house: TheHouse, context: Context) -> Response:
+    """Return what fits the query best, on three shelves."""
+    question = question_of(body, context.identity, house.clock())
+    async with deadline_of(context):
+        found = await house.finder.find(context, question)
+    told = telemetry(request, "search.find", find_telemetry(found)) if body.telemetry else None
+    headers = find_headers(found) | body.ignored_header()
+    return ok(answer_of(found), telemetry=told, headers=headers)
+
+
+@router.post("/search")
+async def search(body: FindBody, _: Context) -> Response:
+    """Refuse: planned searches are not built; say so in the form that clients fall back on."""
+    check_mode(body)
+    raise UnimplementedError(
+        "POST /api/v1/search/search is not built here: planned, not there yet; "
+        "use POST /api/v1/search/find"
+    )

@@ -1,0 +1,35 @@
+"""system/*: what the server is and has, and waiting until it is done."""
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from contextfind.server.envelope import ok
+from contextfind.server.premises import Caller, Tenant, TheHouse, ThePremises
+from contextfind.server.routers.health import VERSION
+from contextfind.server.waiting import Patience, until_jobs_end, until_settled
+from contextfind.server.wire.content import Waiting, queue_status
+
+router = APIRouter(prefix="/system", tags=["system"])
+
+
+@router.get("/status")
+async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Response:
+    """Say who asks, and how much is there: of all tenants only to who may see all of them."""
+    whole = premises.keeper.may_see_house(caller)
+    figures = await house.status(None if whole else caller.account)
+    if not whole:
+        figures.pop("index", None)  # one index holds the rows of every tenant
+    told = {"account": caller.account, "role": caller.role, "auth_mode": premises.keeper.mode}
+    return ok({**figures, "initialized": True, "user": caller.user, "version": VERSION, **told})
+
+
+@router.post("/wait")
+async def wait(
+    premises: ThePremises, house: TheHouse, tenant: Tenant, body: Waiting | None = None
+) -> Response:
+    """Answer when everything the caller's account has written can be found."""
+    asked = body or Waiting()
+    patience = Patience.of(asked.timeout, premises.rules)
+    await until_jobs_end(house, tenant, patience)
+    settled = await until_settled(house, tenant, None, patience)
+    return ok(queue_status(settled), headers=asked.ignored_header())

@@ -1,0 +1,61 @@
+"""The few values of the configuration that the HTTP floor works by."""
+
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+AuthMode = Literal["dev", "api_key"]
+
+MEBIBYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRules:
+    """What the server allows, and how long it waits; empty keys are no keys.
+
+    answer_seconds: an answer that needs longer is given up with DEADLINE_EXCEEDED.
+    wait_seconds: how long `wait=true` waits when the caller names no `timeout`.
+    longest_wait_seconds: the largest `timeout` a caller may name.
+    ready_seconds: the bound of GET /ready.
+    opening_seconds: how long the start waits for the house before it listens anyway, and so how
+        fast an opening must fail to stop the start.
+    cors_origins: web pages of these origins may call the API; `*` is all, none is none.
+    patience_seconds: how long a request waits for a house that is still opening.
+    """
+
+    api_key: str = ""
+    root_api_key: str = ""
+    max_body_bytes: int = 32 * MEBIBYTE
+    max_upload_bytes: int = 512 * MEBIBYTE
+    answer_seconds: float = 60.0
+    wait_seconds: float = 300.0
+    longest_wait_seconds: float = 3_600.0
+    ready_seconds: float = 2.0
+    opening_seconds: float = 5.0
+    patience_seconds: float = 20.0
+    cors_origins: tuple[str, ...] = ()
+
+    @property
+    def mode(self) -> AuthMode:
+        """`dev` as long as no key protects the server."""
+        return "api_key" if self.api_key or self.root_api_key else "dev"
+
+
+def fresh_request_id() -> str:
+    """Return 32 hex digits."""
+    return uuid.uuid4().hex
+
+
+def fresh_key() -> str:
+    """Return a key that nobody can guess: `cf_` and 32 random bytes, URL-safe."""
+    return "cf_" + secrets.token_urlsafe(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Mint:
+    """Where request ids and keys come from."""
+
+    request_id: Callable[[], str] = fresh_request_id
+    key: Callable[[], str] = fresh_key

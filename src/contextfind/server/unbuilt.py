@@ -1,0 +1,46 @@
+"""Routes of this API that are known and not built, and what to use instead."""
+
+_LATER = "planned, not there yet"
+
+# The longest prefix wins. A path that no prefix covers is simply unknown.
+_HINTS = {
+    "/api/v1/sessions": f"sessions are {_LATER}; write notes with POST /api/v1/content/write",
+    "/api/v1/skills": (
+        f"skill routes are {_LATER}; add a skill's directory with POST /api/v1/resources and "
+        "to=viking://agent/skills/NAME"
+    ),
+    "/api/v1/search/grep": f"{_LATER}; POST /api/v1/search/find finds exact words too",
+    "/api/v1/search/glob": f"{_LATER}; use GET /api/v1/fs/tree",
+    "/api/v1/search/recall": f"{_LATER}; use POST /api/v1/search/find",
+    "/api/v1/fs/mv": f"{_LATER}; write the new address and delete the old one",
+    "/api/v1/fs/attrs": f"{_LATER}; tags are set with POST /api/v1/content/write or resources",
+    "/api/v1/content/download": f"{_LATER}; use GET /api/v1/content/read",
+    "/api/v1/content/batch-write": f"{_LATER}; use POST /api/v1/content/write once per file",
+    "/api/v1/content/reindex": f"{_LATER}; the index follows every write by itself",
+    "/api/v1/observer": "use GET /ready and GET /api/v1/system/status",
+    "/api/v1/system/consistency": "use GET /api/v1/system/status",
+    "/api/v1/stats": "use GET /api/v1/system/status",
+    "/api/v1/debug": "use GET /api/v1/system/status",
+    "/api/v1/pack": f"{_LATER}; upload a zip to POST /api/v1/resources/temp_upload",
+    "/api/v1/watches": "call POST /api/v1/resources again: only what changed is read anew",
+    "/api/v1/relations": "links between addresses are not kept",
+    "/api/v1/snapshot": "copy the data directory of a stopped server",
+    "/api/v1/acl": "a key decides what its user may see",
+    "/api/v1/privacy-configs": "a key decides what its user may see",
+    "/api/v1/console": "use GET /docs",
+    "/api/v1/agent-evolution": "not part of this server",
+    "/api/v1/tool-results": "not part of this server",
+    "/api/v1/openviking-assets": "not part of this server",
+    "/api/v1/config": "GET /api/v1/system/status shows what is in force",
+    "/api/v1/admin": "see GET /docs for the admin routes that are there",
+    "/mcp": f"{_LATER}; use the HTTP routes",
+    "/metrics": "use GET /api/v1/system/status",
+    "/bot": "not part of this server",
+    "/studio": "use GET /docs",
+}
+
+
+def hint_for(path: str) -> str | None:
+    """Return what to use instead of a known route, None for a path nobody knows."""
+    found = [known for known in _HINTS if path == known or path.startswith(known + "/")]
+    return _HINTS[max(found, key=len)] if found else None

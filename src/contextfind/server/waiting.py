@@ -1,0 +1,84 @@
+"""`wait=true`: answering only when what was asked for can be found."""
+
+import asyncio
+from dataclasses import dataclass
+
+from contextfind.domain.errors import ConflictError, DeadlineExceededError, FailedPreconditionError
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.settling import Settled
+from contextfind.ports import Job, JobState
+from contextfind.server.house import House
+from contextfind.server.rules import ServerRules
+
+_JOBS_LOOKED_AT = 200  # newest first; older ones have ended long ago
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one request waits; `end` is on the event loop's clock."""
+
+    seconds: float
+    end: float
+
+    @classmethod
+    def of(cls, timeout: float | None, rules: ServerRules) -> "Patience":
+        """Return the patience that a caller's `timeout` means."""
+        asked = rules.wait_seconds if timeout is None else timeout
+        seconds = min(asked, rules.longest_wait_seconds)
+        return cls(seconds, asyncio.get_running_loop().time() + seconds)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, never below 0."""
+        return max(self.end - asyncio.get_running_loop().time(), 0.0)
+
+
+async def until_settled(
+    house: House, identity: Identity, under: Uri | None, patience: Patience
+) -> Settled:
+    """Wait until all below an address can be found; an embedder that is down ends the wait early.
+
+    Raises:
+        DeadlineExceededError: not finished in time; the work goes on.
+
+    """
+    settled = await house.settling.settle(identity.account, under, patience.left)
+    pending = settled.texts + settled.directories
+    if patience.left <= 0 and (pending or patience.seconds > 0):
+        raise DeadlineExceededError(
+            f"not finished within {patience.seconds:g} s; the work goes on. Wait for it with "
+            "POST /api/v1/system/wait",
+            {"retryable": True, "texts": settled.texts, "directories": settled.directories},
+        )
+    return settled
+
+
+async def until_jobs_end(house: House, identity: Identity, patience: Patience) -> None:
+    """Wait for every task that the caller has running.
+
+    Raises:
+        DeadlineExceededError: one needs longer; it goes on.
+
+    """
+    for job in await house.jobs.list(identity, _JOBS_LOOKED_AT):
+        if not job.state.ended:
+            await house.jobs.finished(identity, job.id, patience.left)
+
+
+async def until_added(house: House, identity: Identity, job: Job, patience: Patience) -> Job:
+    """Return the job of an add when it has ended well.
+
+    Raises:
+        DeadlineExceededError: it needs longer; it goes on.
+        FailedPreconditionError: it failed. ConflictError: somebody cancelled it.
+
+    """
+    ended = await house.jobs.finished(identity, job.id, patience.left)
+    if ended.state is JobState.FAILED:
+        raise FailedPreconditionError(
+            f"nothing more was added: {ended.error}", {"task_id": ended.id}
+        )
+    if ended.state is JobState.CANCELLED:
+        raise ConflictError(f"task {ended.id} was cancelled", {"task_id": ended.id})
+    return ended

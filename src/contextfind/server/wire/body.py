@@ -1,0 +1,141 @@
+"""What all request bodies have in common."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+from contextfind.domain.errors import InvalidArgumentError, InvalidUriError
+from contextfind.domain.identity import Identity
+from contextfind.domain.tags import parse_tags
+from contextfind.domain.uri import Uri
+from contextfind.server.envelope import header_list
+
+SHOWN = 100  # characters of a wrong value that a message repeats
+
+
+class Body(BaseModel):
+    """A JSON object: null counts as absent, unknown fields are kept aside and named."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_nulls(cls, data: object) -> object:
+        """Drop every null: many clients send all fields they know."""
+        if isinstance(data, Mapping):
+            return {name: value for name, value in data.items() if value is not None}
+        return data
+
+    def ignored_header(self) -> dict[str, str]:
+        """Return `X-Ignored-Fields` when the caller sent something that has no effect."""
+        names = header_list(sorted(self.model_extra or {}))
+        return {"X-Ignored-Fields": names} if names else {}
+
+
+class Params(BaseModel):
+    """Query parameters: an empty one counts as absent, unknown ones change nothing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_blanks(cls, data: object) -> object:
+        """Drop what was sent without a value."""
+        if isinstance(data, Mapping):
+            return {name: value for name, value in data.items() if value != ""}
+        return data
+
+
+def _no_flag(value: object) -> object:
+    """Refuse true and false where a number is expected: JSON knows the difference."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "expected a number, not true or false")
+    return value
+
+
+def _characters(text: str) -> str:
+    """Refuse half of a character: JSON can spell it, nothing can store it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("string_unicode", "expected whole characters") from None
+    return text
+
+
+def _one_or_many(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _words(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [str(value)]
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",") if word.strip()]
+    if isinstance(value, list):
+        parts = [_words(item) for item in value]
+        return [one for part in parts for one in (part if isinstance(part, list) else [part])]
+    return value
+
+
+def _summary(value: object) -> object:
+    if isinstance(value, Mapping):
+        asked = value.get("summary", True)
+        if set(value) - {"summary"} or not isinstance(asked, bool):
+            expected = "expected true, false or an object with the boolean 'summary' alone"
+            raise PydanticCustomError("telemetry_type", expected)
+        return asked
+    return value
+
+
+Text = Annotated[str, AfterValidator(_characters)]
+Count = Annotated[int, BeforeValidator(_no_flag)]  # 10 and "10", not 2.5, not true
+Number = Annotated[float, BeforeValidator(_no_flag)]
+# one text, or a list of them
+Texts = Annotated[list[Text], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
+# comma separated, a list, or a number: trimmed, without empty ones
+Words = Annotated[
+    list[Text], BeforeValidator(_words, json_schema_input_type=int | str | list[int | str])
+]
+# true, or {"summary": true}
+Telemetry = Annotated[
+    bool, BeforeValidator(_summary, json_schema_input_type=bool | dict[str, bool])
+]
+
+
+def wrong(field: str, value: object, expected: str) -> InvalidArgumentError:
+    """Return the error for a field: its name, its value, what was expected."""
+    text = shown(value)
+    return InvalidArgumentError(
+        f"{field} is {text}; expected {expected}", {"field": field, "value": text}
+    )
+
+
+def shown(value: object) -> str:
+    """Return a value the way messages repeat it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def address(field: str, text: str, identity: Identity) -> Uri:
+    """Return the address in a field; `~` is the caller's own tree.
+
+    Raises:
+        InvalidUriError: it is none.
+
+    """
+    try:
+        return Uri.parse(text, identity.user)
+    except InvalidUriError as error:
+        raise InvalidUriError(f"{field}: {error}", {"field": field, **error.details}) from None
+
+
+def optional_address(field: str, text: str, identity: Identity) -> Uri | None:
+    """Return the address in a field, None when the field is blank."""
+    return address(field, text, identity) if text.strip() else None
+
+
+def optional_tags(tags: list[str] | None) -> tuple[str, ...] | None:
+    """Return parsed tags; None (not sent) leaves the tags of what is there as they are."""
+    return None if tags is None else parse_tags(tags)

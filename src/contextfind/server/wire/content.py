@@ -1,0 +1,99 @@
+"""content/* and fs/mkdir: bodies and answers."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from contextfind.domain.records import context_type_of
+from contextfind.ingestion.settling import Settled
+from contextfind.ingestion.writing import Written
+from contextfind.server.wire.body import Body, Number, Params, Telemetry, Text
+
+
+class Waiting(Body):
+    """wait: answer only when what was asked for can be found. timeout: seconds, at most."""
+
+    wait: bool = False
+    timeout: Annotated[Number, Field(ge=0)] | None = None
+    telemetry: Telemetry = False
+
+
+class WriteBody(Waiting):
+    """A text file to be written."""
+
+    uri: Text
+    content: Text
+    mode: Literal["create", "replace", "append"] = "replace"
+    tags: list[Text] | None = None
+
+
+class ReadParams(Params):
+    """Which lines of a file; `raw` asks for what is stored, which is what is always given."""
+
+    uri: str
+    offset: Annotated[int, Field(ge=0)] = 0
+    limit: Annotated[int, Field(ge=-1)] = -1
+    raw: bool = True
+
+
+class RemoveParams(Params):
+    """What to remove; a removal has always taken effect when it is answered."""
+
+    uri: str
+    recursive: bool = False
+
+
+class MkdirBody(Body):
+    """A directory to be made."""
+
+    uri: Text
+    description: Text = ""
+
+
+def part_of(text: str, offset: int, limit: int) -> str:
+    """Return `limit` lines from line `offset` (0 is the first); -1 is all that follow."""
+    if offset == 0 and limit < 0:
+        return text
+    lines = text.split("\n")
+    kept = lines[offset:] if limit < 0 else lines[offset : offset + limit]
+    return "\n".join(kept)
+
+
+def written(done: Written, settled: Settled | None) -> dict[str, object]:
+    """Return the `result` of a write; `settled` when it was waited for."""
+    parent = done.uri.parent
+    shown: dict[str, object] = {
+        "uri": done.uri.text,
+        "root_uri": done.uri.text if parent is None else parent.text,
+        "context_type": context_type_of(done.uri).value,
+        "mode": done.mode,
+        "written_bytes": done.size,
+        "content_updated": True,
+    }
+    if settled is None:
+        return {**shown, "semantic_status": "queued", "vector_status": "queued"}
+    return {
+        **shown,
+        "semantic_status": "complete" if settled.directories == 0 else "queued",
+        "vector_status": "complete" if settled.texts == 0 else "queued",
+        "queue_status": queue_status(settled),
+    }
+
+
+def queue_status(settled: Settled) -> dict[str, object]:
+    """Return how the two kinds of background work stand, in the words clients know."""
+    return {
+        "Semantic": _queue(settled.directories, ""),
+        "Embedding": _queue(settled.texts, settled.note),
+    }
+
+
+def _queue(pending: int, note: str) -> dict[str, object]:
+    errors = [note] if note else []
+    return {
+        "processed": 0,
+        "pending": pending,
+        "requeue_count": 0,
+        "error_count": len(errors),
+        "errors": errors,
+    }

@@ -1,0 +1,308 @@
+"""A house of plain fakes: it remembers what it was asked and answers what it was told to."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from contextfind.domain.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from contextfind.domain.identity import Identity, RequestContext, Role
+from contextfind.domain.queries import FindQuestion
+from contextfind.domain.results import FindResult
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ingestion.jobs import AddRequest
+from contextfind.ingestion.settling import Settled
+from contextfind.ingestion.writing import WriteMode, Written
+from contextfind.ports import Account, Job, JobState, Key, User
+from contextfind.retrieval.browsing import Entry, Listing
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+class FakeFinder:
+    def __init__(self) -> None:
+        self.asked: list[tuple[RequestContext, FindQuestion]] = []
+        self.answer = FindResult((), (), ())
+        self.fault: BaseException | None = None
+        self.seconds = 0.0
+
+    async def find(self, context: RequestContext, question: FindQuestion) -> FindResult:
+        self.asked.append((context, question))
+        await asyncio.sleep(self.seconds)
+        if self.fault is not None:
+            raise self.fault
+        return self.answer
+
+    @property
+    def question(self) -> FindQuestion:
+        return self.asked[-1][1]
+
+
+@dataclass
+class FakeTree:
+    """Texts by account and address; both the browser and the writer of the fake house."""
+
+    texts: dict[tuple[str, Uri], str] = field(default_factory=dict)
+    folders: set[tuple[str, Uri]] = field(default_factory=set)
+    tags: dict[Uri, tuple[str, ...] | None] = field(default_factory=dict)
+
+    async def read(self, identity: Identity, uri: Uri) -> str:
+        if (identity.account, uri) in self.folders:
+            raise InvalidArgumentError(f"{uri.text!r} is a directory; expected a file")
+        if (identity.account, uri) not in self.texts:
+            raise NotFoundError(f"nothing is stored at {uri.text!r}", {"resource": uri.text})
+        return self.texts[identity.account, uri]
+
+    async def abstract(self, identity: Identity, uri: Uri) -> str:
+        return f"abstract of {(await self.stat(identity, uri)).uri}"
+
+    async def overview(self, identity: Identity, uri: Uri) -> str:
+        return f"overview of {(await self.stat(identity, uri)).uri}"
+
+    async def list(self, identity: Identity, uri: Uri, limit: int, offset: int = 0) -> Listing:
+        await self._folder(identity, uri)
+        here = [one for one in self._all(identity) if one.uri.parent == uri]
+        return Listing(here[offset : offset + limit], len(here) > offset + limit)
+
+    async def tree(
+        self, identity: Identity, uri: Uri, depth: int, limit: int, offset: int = 0
+    ) -> Listing:
+        await self._folder(identity, uri)
+        floor = len(uri.segments)
+        below = [
+            one
+            for one in self._all(identity)
+            if one.uri != uri and one.uri.is_under(uri) and len(one.uri.segments) - floor <= depth
+        ]
+        return Listing(below[offset : offset + limit], len(below) > offset + limit)
+
+    async def stat(self, identity: Identity, uri: Uri) -> Entry:
+        for entry in self._all(identity):
+            if entry.uri == uri:
+                return entry
+        raise NotFoundError(f"nothing is stored at {uri.text!r}", {"resource": uri.text})
+
+    async def write(
+        self,
+        identity: Identity,
+        uri: Uri,
+        text: str,
+        mode: WriteMode,
+        tags: tuple[str, ...] | None = None,
+    ) -> Written:
+        place = (identity.account, uri)
+        if mode == "create" and place in self.texts:
+            raise AlreadyExistsError(f"{uri.text!r} exists")
+        old = self.texts.get(place, "") if mode == "append" else ""
+        self.texts[place] = old + text
+        self.tags[uri] = tags
+        return Written(uri, mode, len((old + text).encode()), 1)
+
+    async def remove(self, identity: Identity, uri: Uri, *, recursive: bool) -> int:
+        if (identity.account, uri) in self.folders and not recursive:
+            raise InvalidArgumentError(f"{uri.text!r} is a directory; pass recursive=true")
+        gone = [p for p in self.texts if p[0] == identity.account and p[1].is_under(uri)]
+        for place in gone:
+            del self.texts[place]
+        self.folders.discard((identity.account, uri))
+        return len(gone)
+
+    async def mkdir(self, identity: Identity, uri: Uri, description: str = "") -> None:
+        del description
+        if (identity.account, uri) in self.folders:
+            raise ConflictError(f"{uri.text!r} exists", {"resource": uri.text})
+        self.folders.add((identity.account, uri))
+
+    async def _folder(self, identity: Identity, uri: Uri) -> None:
+        if uri != ROOT and not (await self.stat(identity, uri)).is_directory:
+            raise InvalidArgumentError(f"{uri.text!r} is a file; expected a directory")
+
+    def _all(self, identity: Identity) -> Sequence[Entry]:
+        files = [
+            Entry(uri, False, len(text), NOW, f"about {uri.name}", ("kind=note",))
+            for (account, uri), text in self.texts.items()
+            if account == identity.account
+        ]
+        folders = [
+            Entry(uri, True, 0, NOW, f"about {uri.name}", ())
+            for account, uri in self.folders
+            if account == identity.account
+        ]
+        return sorted([*files, *folders], key=lambda entry: entry.uri)
+
+
+class FakeJobs:
+    def __init__(self) -> None:
+        self.asked: list[AddRequest] = []
+        self.fault: BaseException | None = None
+        self.end = JobState.COMPLETED
+        self.slow = False
+        self.patience: list[float | None] = []
+        self.jobs: dict[str, Job] = {}
+
+    async def add_resource(self, identity: Identity, request: AddRequest) -> Job:
+        if self.fault is not None:
+            raise self.fault
+        self.asked.append(request)
+        spec = {"root_uri": "viking://resources/docs", "source_name": request.source_name}
+        job = Job(
+            f"job{len(self.jobs)}", identity, "add_resource", JobState.RUNNING, NOW, NOW, spec
+        )
+        self.jobs[job.id] = job
+        return job
+
+    async def finished(
+        self,
+        identity: Identity,
+        job_id: str,
+        timeout: float | None,  # noqa: ASYNC109
+    ) -> Job:
+        await self.get(identity, job_id)
+        self.patience.append(timeout)
+        if self.slow:
+            raise DeadlineExceededError(f"task {job_id} goes on", {"task_id": job_id})
+        result = {
+            "added": 2,
+            "updated": 0,
+            "unchanged": 1,
+            "removed": 0,
+            "skipped": [{"path": "a.png", "reason": "binary"}],
+            "failed": [],
+            "note": "",
+        }
+        error = None if self.end is JobState.COMPLETED else "broken zip"
+        ended = replace(self.jobs[job_id], state=self.end, result=result, error=error)
+        self.jobs[job_id] = ended
+        return ended
+
+    async def get(self, identity: Identity, job_id: str) -> Job:
+        if job_id not in self.jobs or self.jobs[job_id].identity != identity:
+            raise NotFoundError(f"no task {job_id!r}", {"resource": job_id})
+        return self.jobs[job_id]
+
+    async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
+        mine = [job for job in self.jobs.values() if job.identity == identity]
+        return mine[::-1][:limit]
+
+    async def cancel(self, identity: Identity, job_id: str) -> Job:
+        self.jobs[job_id] = replace(await self.get(identity, job_id), state=JobState.CANCELLED)
+        return self.jobs[job_id]
+
+
+class FakeSettling:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str | None, Uri | None]] = []
+        self.patience: list[float | None] = []
+        self.answer = Settled(0, 0, "")
+        self.seconds = 0.0
+
+    async def settle(
+        self,
+        account: str | None,
+        under: Uri | None,
+        timeout: float | None,  # noqa: ASYNC109
+    ) -> Settled:
+        self.asked.append((account, under))
+        self.patience.append(timeout)
+        await asyncio.sleep(self.seconds)
+        return self.answer
+
+
+class FakeUploads:
+    def __init__(self) -> None:
+        self.kept: list[tuple[Identity, str, bytes]] = []
+
+    async def put(self, identity: Identity, name: str, data: bytes) -> str:
+        self.kept.append((identity, name, data))
+        return f"upload_{len(self.kept)}"
+
+
+class FakeIdentities:
+    def __init__(self) -> None:
+        self.users_of: dict[str, list[User]] = {}
+        self.all_keys: list[Key] = []
+        self.uses: list[tuple[str, datetime]] = []
+
+    async def add_account(self, account: str, admin: str, now: datetime) -> None:
+        if account in self.users_of:
+            raise AlreadyExistsError(f"account {account!r} exists")
+        self.users_of[account] = [User(account, admin, "admin", now)]
+
+    async def add_user(self, account: str, user: str, role: Role, now: datetime) -> None:
+        if any(one.id == user for one in await self.users(account)):
+            raise AlreadyExistsError(f"user {user!r} exists")
+        self.users_of[account].append(User(account, user, role, now))
+
+    async def accounts(self) -> Sequence[Account]:
+        return [Account(name, NOW, len(users)) for name, users in sorted(self.users_of.items())]
+
+    async def users(self, account: str) -> Sequence[User]:
+        if account not in self.users_of:
+            raise NotFoundError(f"no account {account!r}")
+        return self.users_of[account]
+
+    async def add_key(self, key: Key) -> None:
+        self.all_keys.append(key)
+
+    async def key(self, digest: str) -> Key | None:
+        return next((key for key in self.all_keys if key.digest == digest), None)
+
+    async def keys(self, account: str | None = None) -> Sequence[Key]:
+        return [key for key in self.all_keys if account in (None, key.identity.account)]
+
+    async def revoke(self, key_id: str) -> bool:
+        before = len(self.all_keys)
+        self.all_keys = [key for key in self.all_keys if key.id != key_id]
+        return len(self.all_keys) < before
+
+    async def used(self, key_id: str, now: datetime) -> None:
+        self.uses.append((key_id, now))
+
+
+class FakeHouse:
+    def __init__(self) -> None:
+        self.finder = FakeFinder()
+        self.browser = self.writer = FakeTree()
+        self.jobs = FakeJobs()
+        self.settling = FakeSettling()
+        self.uploads = FakeUploads()
+        self.identities = FakeIdentities()
+        self.checks: dict[str, str] = {"store": "ok", "index": "ok"}
+        self.readiness_seconds = 0.0
+        self.opening: asyncio.Event | None = None
+        self.opening_fault: Exception | None = None
+        self.is_open = False
+        self.ids = 0
+
+    def clock(self) -> datetime:
+        return NOW
+
+    def new_id(self) -> str:
+        self.ids += 1
+        return f"id{self.ids}"
+
+    async def readiness(self) -> Mapping[str, str]:
+        await asyncio.sleep(self.readiness_seconds)
+        return self.checks
+
+    async def status(self, account: str | None = None) -> dict[str, object]:
+        return {"counts": {"files": 3 if account is None else 1}, "index": {"rows": 9}}
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["FakeHouse"]:
+        if self.opening is not None:
+            await self.opening.wait()
+        if self.opening_fault is not None:
+            raise self.opening_fault
+        self.is_open = True
+        try:
+            yield self
+        finally:
+            self.is_open = False

@@ -1,0 +1,172 @@
+import httpx
+import pytest
+
+from contextfind.server.rules import ServerRules
+from tests.api.caller import FIND, app_of, calling, error_of, result_of
+from tests.api.fake_house import FakeHouse
+
+ACCOUNTS = "/api/v1/admin/accounts"
+USERS = "/api/v1/admin/accounts/acme/users"
+KEYS = "/api/v1/admin/keys"
+ACME = {"account_id": "acme", "admin_user_id": "alice"}
+ROOT = {"X-API-Key": "root"}
+
+
+@pytest.fixture
+async def http():
+    async with calling(
+        app_of(FakeHouse(), ServerRules(root_api_key="root", api_key="ready"))
+    ) as it:
+        yield it
+
+
+def headers(made: httpx.Response) -> dict[str, str]:
+    return {"X-API-Key": result_of(made)["user_key"]}
+
+
+async def test_an_account_comes_with_an_admin_whose_key_works(http):
+    made = await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    assert result_of(made) == {**ACME, "user_key": "cf_key1"}
+    status = result_of(await http.get("/api/v1/system/status", headers=headers(made)))
+    assert (status["account"], status["user"], status["role"]) == ("acme", "alice", "admin")
+
+
+async def test_accounts_are_listed_for_root(http):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    assert result_of(await http.get(ACCOUNTS, headers=ROOT)) == [
+        {
+            "account_id": "acme",
+            "created_at": "2026-03-01T12:00:00Z",
+            "user_count": 1,
+            "status": "active",
+        }
+    ]
+
+
+async def test_an_admin_makes_users_of_its_own_account_only(http):
+    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
+    other = {"account_id": "other", "admin_user_id": "olga"}
+    await http.post(ACCOUNTS, json=other, headers=ROOT)
+    made = await http.post(USERS, json={"user_id": "bob", "role": "user"}, headers=alice)
+    assert result_of(made) == {"account_id": "acme", "user_id": "bob", "user_key": "cf_key3"}
+    listed = result_of(await http.get(USERS, headers=alice))
+    assert [(one["user_id"], one["role"]) for one in listed] == [
+        ("alice", "admin"),
+        ("bob", "user"),
+    ]
+    elsewhere = USERS.replace("acme", "other")
+    foreign = await http.post(elsewhere, json={"user_id": "eve"}, headers=alice)
+    error_of(foreign, 403, "PERMISSION_DENIED")
+    error_of(await http.get(elsewhere, headers=alice), 403, "PERMISSION_DENIED")
+
+
+async def test_a_user_administers_nothing(http):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    bob = headers(await http.post(USERS, json={"user_id": "bob"}, headers=ROOT))
+    for who in (bob, {"X-API-Key": "ready"}):
+        for method, path, body in (
+            ("GET", ACCOUNTS, None),
+            ("POST", ACCOUNTS, {"account_id": "x", "admin_user_id": "y"}),
+            ("GET", USERS, None),
+            ("POST", USERS, {"user_id": "eve", "role": "admin"}),
+            ("GET", KEYS, None),
+            ("GET", KEYS + "?account_id=acme", None),
+            ("POST", KEYS, {"account_id": "acme", "user_id": "alice"}),
+            ("DELETE", KEYS + "/id1", None),
+        ):
+            response = await http.request(method, path, json=body, headers=who)
+            error_of(response, 403, "PERMISSION_DENIED")
+
+
+async def test_an_admin_is_not_root(http):
+    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
+    error_of(await http.get(ACCOUNTS, headers=alice), 403, "PERMISSION_DENIED")
+    other = {"account_id": "x", "admin_user_id": "y"}
+    error_of(await http.post(ACCOUNTS, json=other, headers=alice), 403, "PERMISSION_DENIED")
+    error_of(await http.get(KEYS + "?account_id=x", headers=alice), 403, "PERMISSION_DENIED")
+
+
+async def test_keys_are_listed_without_their_secrets(http):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    made = await http.post(
+        KEYS, json={"account_id": "acme", "user_id": "alice", "label": "laptop"}, headers=ROOT
+    )
+    assert result_of(made)["user_key"] == "cf_key2"
+    response = await http.get(KEYS, headers=ROOT)
+    listed = result_of(response)
+    assert [one["label"] for one in listed] == ["", "laptop"]
+    assert listed[1] == {
+        "key_id": result_of(made)["key_id"],
+        "account_id": "acme",
+        "user_id": "alice",
+        "role": "admin",
+        "hint": "cf_key2…",
+        "label": "laptop",
+        "created_at": "2026-03-01T12:00:00Z",
+        "last_used_at": None,
+    }
+
+
+async def test_an_admin_sees_and_takes_back_keys_of_its_own_account_only(http):
+    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
+    other = {"account_id": "other", "admin_user_id": "olga"}
+    olga = headers(await http.post(ACCOUNTS, json=other, headers=ROOT))
+    mine = result_of(await http.get(KEYS, headers=alice))
+    theirs = result_of(await http.get(KEYS, headers=olga))
+    assert [one["user_id"] for one in mine] == ["alice"]
+    foreign = await http.delete(f"{KEYS}/{theirs[0]['key_id']}", headers=alice)
+    error_of(foreign, 404, "NOT_FOUND")
+    result_of(await http.get("/api/v1/system/status", headers=olga))
+
+
+async def test_a_revoked_key_stops_working_at_once(http):
+    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
+    result_of(await http.post(FIND, json={"query": "x"}, headers=alice))
+    (key,) = result_of(await http.get(KEYS, headers=ROOT))
+    assert key["last_used_at"] is None or key["key_id"]
+    gone = await http.delete(f"{KEYS}/{key['key_id']}", headers=ROOT)
+    assert result_of(gone) == {"key_id": key["key_id"], "revoked": True}
+    error_of(await http.post(FIND, json={"query": "x"}, headers=alice), 401, "UNAUTHENTICATED")
+    again = await http.delete(f"{KEYS}/{key['key_id']}", headers=ROOT)
+    error_of(again, 404, "NOT_FOUND")
+
+
+async def test_the_same_account_or_user_twice_already_exists(http):
+    for _ in range(2):
+        account = await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+        user = await http.post(USERS, json={"user_id": "bob"}, headers=ROOT)
+    error_of(account, 409, "ALREADY_EXISTS")
+    error_of(user, 409, "ALREADY_EXISTS")
+
+
+async def test_users_and_keys_of_nobody_are_not_found(http):
+    error_of(await http.get(USERS, headers=ROOT), 404, "NOT_FOUND")
+    made = await http.post(USERS, json={"user_id": "bob"}, headers=ROOT)
+    error_of(made, 404, "NOT_FOUND")
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    key = await http.post(KEYS, json={"account_id": "acme", "user_id": "x"}, headers=ROOT)
+    error_of(key, 404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("name", ["", "..", ".a", "a/b", "a b", "x" * 65, "名", "a\n", "~"])
+async def test_a_name_that_would_make_a_bad_address_is_refused(http, name):
+    account = await http.post(ACCOUNTS, json={**ACME, "account_id": name}, headers=ROOT)
+    error_of(account, 400, "INVALID_ARGUMENT")
+    user = await http.post(USERS, json={"user_id": name}, headers=ROOT)
+    error_of(user, 400, "INVALID_ARGUMENT")
+
+
+async def test_nobody_is_made_root(http):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    made = await http.post(USERS, json={"user_id": "bob", "role": "root"}, headers=ROOT)
+    error = error_of(made, 400, "INVALID_ARGUMENT")
+    assert error["message"].startswith("role is 'root'; ")
+
+
+async def test_without_any_key_the_local_caller_administers_everything(api):
+    result_of(await api.http.post(ACCOUNTS, json={**ACME, "isolate": True}))
+    result_of(await api.http.post(USERS, json={"user_id": "bob"}))
+    assert len(result_of(await api.http.get(ACCOUNTS))) == 1
+    keys = result_of(await api.http.get(KEYS))
+    assert [one["user_id"] for one in keys] == ["alice", "bob"]
+    result_of(await api.http.delete(f"{KEYS}/{keys[0]['key_id']}"))

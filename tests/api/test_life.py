@@ -1,0 +1,96 @@
+import asyncio
+
+import pytest
+
+from contextfind import __version__
+from contextfind.server.rules import ServerRules
+from tests.api.caller import FIND, app_of, calling, error_of, result_of
+from tests.api.fake_house import FakeHouse
+
+SLOW = ServerRules(opening_seconds=0.01, patience_seconds=0.05)
+
+
+async def test_health_is_what_clients_look_for(api):
+    response = await api.http.get("/health")
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ok",
+        "healthy": True,
+        "version": f"0.5.2+contextfind.{__version__}",
+        "auth_mode": "dev",
+    }
+
+
+async def test_ready_says_one_line_per_component(api):
+    response = await api.http.get("/ready")
+    assert response.status_code == 200
+    assert response.json() == {"status": "ready", "checks": {"store": "ok", "index": "ok"}}
+
+
+async def test_one_component_that_does_not_work_makes_the_server_not_ready(api):
+    api.house.checks["embedder"] = "connection refused"
+    response = await api.http.get("/ready")
+    assert response.status_code == 503
+    assert response.json()["status"] == "not_ready"
+    assert response.json()["checks"]["embedder"] == "connection refused"
+
+
+async def test_ready_is_bounded():
+    house = FakeHouse()
+    house.readiness_seconds = 5
+    async with calling(app_of(house, ServerRules(ready_seconds=0.02))) as http:
+        response = await http.get("/ready")
+    assert response.status_code == 503
+    assert response.json()["checks"] == {"store": "no answer within 0.02 s"}
+
+
+async def test_the_house_is_open_while_the_server_runs_and_closed_after():
+    house = FakeHouse()
+    async with calling(app_of(house)):
+        assert house.is_open
+    assert not house.is_open
+
+
+async def test_health_answers_while_the_house_is_still_opening_and_data_waits_for_it():
+    house = FakeHouse()
+    house.opening = asyncio.Event()
+    async with calling(app_of(house, SLOW)) as http:
+        assert (await http.get("/health")).json()["healthy"]
+        ready = await http.get("/ready")
+        assert (ready.status_code, ready.json()["checks"]) == (503, {"store": "opening"})
+        error = error_of(await http.post(FIND, json={"query": "x"}), 503, "UNAVAILABLE")
+        assert error["details"] == {"retryable": True}
+        find = asyncio.create_task(http.post(FIND, json={"query": "x"}))
+        house.opening.set()
+        assert result_of(await find)["total"] == 0
+        assert (await http.get("/ready")).status_code == 200
+
+
+async def test_a_house_that_fails_to_open_stops_the_start_of_the_server():
+    house = FakeHouse()
+    house.opening_fault = RuntimeError("another process holds the data directory")
+    with pytest.raises(RuntimeError, match="another process"):
+        async with calling(app_of(house)):
+            pytest.fail("the server started")
+
+
+async def test_a_house_that_fails_late_is_not_ready_and_tells_no_secret(caplog):
+    house = FakeHouse()
+    house.opening = asyncio.Event()
+    house.opening_fault = RuntimeError("bad page in /data/secret")
+    async with calling(app_of(house, SLOW)) as http:
+        house.opening.set()
+        response = await http.post(FIND, json={"query": "x"})
+        ready = await http.get("/ready")
+    assert error_of(response, 503, "UNAVAILABLE")["details"] == {"retryable": False}
+    assert ready.status_code == 503
+    assert "secret" not in ready.text + response.text
+    assert "bad page" in caplog.text
+
+
+async def test_leaving_before_the_house_is_open_gives_up_the_opening():
+    house = FakeHouse()
+    house.opening = asyncio.Event()
+    async with calling(app_of(house, SLOW)):
+        pass
+    assert not house.is_open
