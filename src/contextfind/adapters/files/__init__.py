@@ -1,1 +1,1 @@
-"""Files: see docs/architecture.md."""
+"""Files: the lock of a data directory, blobs, uploads, and trees to be ingested."""

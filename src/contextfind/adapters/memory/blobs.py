@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextfind.domain.errors import NotFoundError
 
 
-class MemoryBlobStore:
+class MemoryBlobs:
     """`BlobStore` without files."""
 
     def __init__(self) -> None:

@@ -1,0 +1,140 @@
+"""Uploads that wait for the ingest that names them."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from contextfind.adapters.files.archive import ZipSource
+from contextfind.adapters.files.directory import SingleFileSource
+from contextfind.adapters.files.names import last_segment
+from contextfind.domain.errors import NotFoundError, ResourceExhaustedError, UnavailableError
+from contextfind.domain.identity import Identity
+from contextfind.ports import Clock, IdMaker
+from contextfind.ports.sources import FileSource
+
+T = TypeVar("T")
+
+_ID = re.compile(r"upload_[A-Za-z0-9_-]+")
+_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one: a zip without entries
+_SIDECAR = ".json"
+_ZIP_INSIDE = frozenset(  # documents and programs that are zips too, and yet one file each
+    (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".jar", ".whl", ".apk")
+)
+
+
+class LocalShelf:
+    """`UploadShelf` in a directory: the bytes under their id, beside them whose they are.
+
+    limit: bytes of one upload. ids: fresh random names, letters, digits, `_` and `-` only.
+    """
+
+    def __init__(self, directory: Path, ids: IdMaker, clock: Clock, limit: int) -> None:
+        self._root = directory
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._ids = ids
+        self._clock = clock
+        self._limit = limit
+        self._pool = ThreadPoolExecutor(1, "uploads")
+
+    async def put(self, identity: Identity, name: str, data: bytes) -> str:
+        """See `UploadShelf.put`."""
+        if len(data) > self._limit:
+            raise ResourceExhaustedError(
+                f"the upload has {len(data)} bytes, {self._limit} are allowed "
+                "(server.max_upload_bytes)",
+                {"size": len(data), "limit": self._limit},
+            )
+        upload = f"upload_{self._ids()}"
+        note = {
+            "account": identity.account,
+            "user": identity.user,
+            "name": last_segment(name) or upload,
+            "created_at": self._clock().isoformat(),
+        }
+        await self._hop(lambda: self._write(upload, json.dumps(note), data))
+        return upload
+
+    async def source(self, identity: Identity, temp_file_id: str, name: str | None) -> FileSource:
+        """See `UploadShelf.source`."""
+        return await self._hop(lambda: self._source(identity, temp_file_id, name))
+
+    async def drop(self, temp_file_id: str) -> None:
+        """See `UploadShelf.drop`."""
+        if _ID.fullmatch(temp_file_id):
+            await self._hop(lambda: self._unlink(temp_file_id))
+
+    async def sweep(self, age: timedelta) -> int:
+        """Drop the uploads older than `age` and return how many they were."""
+        return await self._hop(lambda: self._sweep(self._clock() - age))
+
+    async def aclose(self) -> None:
+        """Finish what was begun and end the thread."""
+        await asyncio.to_thread(self._pool.shutdown)
+
+    async def _hop(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        except OSError as error:
+            raise UnavailableError(f"uploads cannot be kept: {error.strerror}") from error
+
+    def _write(self, upload: str, note: str, data: bytes) -> None:
+        (self._root / upload).write_bytes(data)
+        (self._root / (upload + _SIDECAR)).write_text(note, encoding="utf-8")
+
+    def _source(self, identity: Identity, upload: str, name: str | None) -> FileSource:
+        note = self._note(upload) if _ID.fullmatch(upload) else {}
+        if (note.get("account"), note.get("user")) != (identity.account, identity.user):
+            raise NotFoundError(
+                f"there is no upload {upload!r}; it may have expired: send the file again",
+                {"temp_file_id": upload},
+            )
+        file, uploaded_as = self._root / upload, note["name"]
+        shown = name or uploaded_as
+        return (
+            ZipSource(file, shown) if _is_zip(file, uploaded_as) else SingleFileSource(file, shown)
+        )
+
+    def _note(self, upload: str) -> dict[str, str]:
+        try:
+            text = (self._root / (upload + _SIDECAR)).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return {}
+        note: dict[str, str] = json.loads(text)
+        return note
+
+    def _unlink(self, upload: str) -> None:
+        for name in (upload + _SIDECAR, upload):
+            (self._root / name).unlink(missing_ok=True)
+
+    def _sweep(self, before: datetime) -> int:
+        """Bytes without a sidecar were left by a crash and have the age of their file."""
+        old = [
+            file.name
+            for file in self._root.iterdir()
+            if file.suffix != _SIDECAR and self._born(file) < before
+        ]
+        for upload in old:
+            self._unlink(upload)
+        return len(old)
+
+    def _born(self, file: Path) -> datetime:
+        note = self._note(file.name)
+        if note:
+            return datetime.fromisoformat(note["created_at"])
+        return datetime.fromtimestamp(file.stat().st_mtime, self._clock().tzinfo)
+
+
+def _is_zip(file: Path, uploaded_as: str) -> bool:
+    """Whether an upload is a tree: by its name, else by its first bytes."""
+    suffix = Path(uploaded_as).suffix.lower()
+    if suffix == ".zip":
+        return True
+    if suffix in _ZIP_INSIDE:
+        return False
+    with file.open("rb") as stream:
+        return stream.read(4) in _ZIP_STARTS

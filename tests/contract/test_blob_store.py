@@ -1,0 +1,46 @@
+"""What every blob store promises."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.memory.blobs import MemoryBlobs
+from contextfind.domain.errors import NotFoundError
+from contextfind.ports.store import BlobStore
+
+
+@pytest.fixture(params=["memory", "files"])
+async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BlobStore]:
+    if request.param == "memory":
+        yield MemoryBlobs()
+        return
+    files = FileBlobs(tmp_path / "blobs")
+    yield files
+    await files.aclose()
+
+
+async def test_blobs_come_back_by_the_digests_in_order(blobs: BlobStore) -> None:
+    wanted = [b"%d" % number for number in range(30)] + [b"", bytes(range(256)) * 999]
+    digests = await blobs.put(wanted)
+    assert list(digests) == [hashlib.sha256(blob).hexdigest() for blob in wanted]
+    assert [await blobs.get(digest) for digest in digests] == wanted
+
+
+async def test_nothing_to_put_is_fine(blobs: BlobStore) -> None:
+    assert list(await blobs.put([])) == []
+
+
+async def test_equal_bytes_are_kept_once(blobs: BlobStore) -> None:
+    first = await blobs.put([b"x", b"y", b"x"])
+    assert first[0] == first[2]
+    assert list(await blobs.put([b"x"])) == [first[0]]
+    assert await blobs.get(first[0]) == b"x"
+
+
+@pytest.mark.parametrize("digest", ["0" * 64, "", "ab", "../../etc/passwd", "A" * 64])
+async def test_an_unknown_blob_is_not_found(blobs: BlobStore, digest: str) -> None:
+    with pytest.raises(NotFoundError):
+        await blobs.get(digest)

@@ -1,0 +1,74 @@
+"""Uploads on disk."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.domain.errors import NotFoundError
+from contextfind.domain.identity import Identity
+from tests.builders import NOON
+
+ANN = Identity("acme", "ann")
+ZIP = b"PK\x05\x06" + bytes(18)
+
+
+class Hand:
+    """A clock that stands where it is put."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(file.name for file in directory.iterdir())
+
+
+async def test_uploads_survive_a_restart(tmp_path: Path) -> None:
+    first = LocalShelf(tmp_path, lambda: "x1", Hand(), 99)
+    upload = await first.put(ANN, "a.md", b"text")
+    await first.aclose()
+    second = LocalShelf(tmp_path, lambda: "x2", Hand(), 99)
+    source = await second.source(ANN, upload, None)
+    assert await source.read(["a.md"]) == [b"text"]
+    await second.aclose()
+
+
+async def test_the_sweep_drops_what_is_old_and_what_a_crash_left(tmp_path: Path) -> None:
+    names, hand = iter(["old", "new"]), Hand()
+    shelf = LocalShelf(tmp_path, lambda: next(names), hand, 99)
+    old = await shelf.put(ANN, "a.md", b"")
+    (tmp_path / "upload_half").write_bytes(b"")
+    hand.now = datetime.now(NOON.tzinfo) + timedelta(days=2)
+    new = await shelf.put(ANN, "b.md", b"")
+    assert await shelf.sweep(timedelta(days=1)) == 2
+    assert names_in(tmp_path) == [new, f"{new}.json"]
+    with pytest.raises(NotFoundError):
+        await shelf.source(ANN, old, None)
+    assert (await shelf.source(ANN, new, None)).name == "b.md"
+    await shelf.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "single"),
+    [
+        ("docs.zip", ZIP, False),
+        ("blob", ZIP, False),
+        ("blob.1", ZIP, False),
+        ("blob", b"text", True),
+        ("report.docx", ZIP, True),
+        ("../../a/b.md", b"text", True),
+    ],
+)
+async def test_what_is_a_tree_and_what_is_one_file(
+    tmp_path: Path, name: str, data: bytes, *, single: bool
+) -> None:
+    shelf = LocalShelf(tmp_path, lambda: "x", Hand(), 99)
+    source = await shelf.source(ANN, await shelf.put(ANN, name, data), None)
+    assert source.single is single
+    assert "/" not in source.name
+    await shelf.aclose()
