@@ -1,0 +1,57 @@
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfind.domain.errors import InvalidArgumentError, NotFoundError
+from contextfind.server.envelope import HEADER_LENGTH, failed, header_list, ok
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_every_value_comes_out_of_json_as_it_went_in(value):
+    assert json.loads(bytes(ok(value).body)) == {"status": "ok", "result": value}
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have_are_refused(number):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        ok({"score": [number]})
+
+
+def test_telemetry_and_extra_stand_beside_the_result():
+    body = json.loads(bytes(ok([], {"id": "x"}, {"has_more": False}).body))
+    assert body == {"status": "ok", "result": [], "has_more": False, "telemetry": {"id": "x"}}
+
+
+def test_a_failure_of_a_field_is_listed_as_a_validation_error():
+    error = InvalidArgumentError("limit is 0; expected more", {"field": "limit"})
+    details = json.loads(bytes(failed(error).body))["error"]["details"]
+    assert details["validation_errors"] == [
+        {"loc": ["body", "limit"], "message": "limit is 0; expected more", "type": "value_error"}
+    ]
+
+
+def test_details_of_other_errors_stay_as_they_are():
+    body = json.loads(bytes(failed(NotFoundError("gone", {"resource": "a"})).body))
+    assert body["error"] == {"code": "NOT_FOUND", "message": "gone", "details": {"resource": "a"}}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=50), max_size=200))
+def test_a_header_list_is_short_plain_text_whatever_is_named(names):
+    line = header_list(names)
+    assert len(line) <= HEADER_LENGTH
+    assert line.isascii()
+    assert line.isprintable()
