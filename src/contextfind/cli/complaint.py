@@ -26,8 +26,13 @@ class Complaint(Exception):  # noqa: N818 - it is what the person reads, not alw
 
 
 def one_line(text: str) -> str:
-    """Return the text without line breaks and other control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    """Return the text on one line, with single spaces."""
+    return " ".join(printable(text).split())
+
+
+def printable(text: str) -> str:
+    """Return the text with a space for each line break and other control character."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def about(error: ClientError, command: str) -> Complaint:

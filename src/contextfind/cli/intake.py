@@ -17,12 +17,12 @@ OWNER = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 
 
 @asynccontextmanager
-async def indexing(jobs: Jobs, sources: Sequence[Source]) -> AsyncIterator[None]:
-    """Index the sources one after the other in the background; leaving stops looking.
+async def indexing(jobs: Jobs, sources: Sequence[Source], up: asyncio.Event) -> AsyncIterator[None]:
+    """Index the sources one after the other in the background, from `up` on; leaving stops looking.
 
     What is under way then is carried on at the next start of the server.
     """
-    task = asyncio.create_task(_index_all(jobs, sources), name="indexing of paths")
+    task = asyncio.create_task(_index_all(jobs, sources, up), name="indexing of paths")
     try:
         yield
     finally:
@@ -30,7 +30,8 @@ async def indexing(jobs: Jobs, sources: Sequence[Source]) -> AsyncIterator[None]
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _index_all(jobs: Jobs, sources: Sequence[Source]) -> None:
+async def _index_all(jobs: Jobs, sources: Sequence[Source], up: asyncio.Event) -> None:
+    await up.wait()
     for source in sources:
         try:
             with meter() as shown:

@@ -6,7 +6,7 @@ import sys
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from contextfind.cli.complaint import Complaint, one_line
+from contextfind.cli.complaint import Complaint, one_line, printable
 
 PIPE_WIDTH = 200  # columns when nobody looks: a pipe has none, and cutting addresses would hurt
 
@@ -43,7 +43,7 @@ def show_text(text: str) -> None:
 
 def say(line: str, style: str = "") -> None:
     """Print a line about what is going on."""
-    console(stderr=True).print(one_line(line), style=style, soft_wrap=True)
+    console(stderr=True).print(printable(line), style=style, soft_wrap=True)
 
 
 def complain(complaint: Complaint, *, as_json: bool = False) -> None:

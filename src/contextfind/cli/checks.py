@@ -1,0 +1,154 @@
+"""One look at each thing a server needs."""
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.cli.complaint import Complaint, ExitCode, one_line
+from contextfind.cli.startup import listening
+from contextfind.config.model import Settings
+from contextfind.domain.errors import ContextFindError
+from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity, RequestContext
+from contextfind.domain.queries import FindQuestion
+from contextfind.domain.uri import Uri
+from contextfind.wiring import House
+
+GIB = 1024**3
+COMFORTABLE = 2 * GIB  # free disk below which a growing index may soon be in trouble
+TIGHT = GIB // 8  # below this not even a start is sure: WAL, segments and uploads need room
+MODEL_SECONDS = 60.0  # a local model loads in seconds; a remote one must answer within this
+
+_WORDS = "The harbour crane lifts containers."
+
+
+class Verdict(Enum):
+    """How a thing is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, how it is, what was seen, and what to do about it."""
+
+    what: str
+    verdict: Verdict
+    line: str
+    next_step: str = ""
+
+    def as_json(self) -> dict[str, str]:
+        """Return it for a program."""
+        return {
+            "what": self.what,
+            "verdict": self.verdict.value,
+            "line": self.line,
+            "next_step": self.next_step,
+        }
+
+
+def check_surroundings(settings: Settings) -> list[Finding]:
+    """Look at the data directory, its lock, the disk and the port."""
+    directory = Path(settings.storage.path).absolute()
+    data = check_directory(directory)
+    findings = [data]
+    if directory.is_dir() and data.verdict is not Verdict.FAIL:
+        findings.append(check_lock(directory))
+    return [*findings, check_disk(directory), check_port(settings)]
+
+
+def check_directory(directory: Path) -> Finding:
+    """Look whether the data directory can be written, or made."""
+    if directory.exists() and not directory.is_dir():
+        return Finding(
+            "data", Verdict.FAIL, f"{directory} is no directory", "choose another with --data"
+        )
+    there = _nearest(directory)
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding(
+            "data",
+            Verdict.FAIL,
+            f"{there} cannot be written",
+            "change its owner, or choose another with --data",
+        )
+    state = "is there" if directory.is_dir() else "will be made at the first start"
+    return Finding("data", Verdict.OK, f"{directory} {state}")
+
+
+def check_lock(directory: Path) -> Finding:
+    """Look whether a server has the data open."""
+    lock = DirectoryLock(directory)
+    try:
+        lock.acquire()
+    except ContextFindError as error:
+        return Finding("lock", Verdict.WARN, str(error), "fine if that is the server you want")
+    lock.release()
+    return Finding("lock", Verdict.OK, "no server has the data open")
+
+
+def check_disk(directory: Path) -> Finding:
+    """Look at the free room where the data lies."""
+    free = shutil.disk_usage(_nearest(directory)).free
+    line = f"{free / GIB:.1f} GiB free"
+    if free < TIGHT:
+        return Finding("disk", Verdict.FAIL, line, "make room, or choose another with --data")
+    if free < COMFORTABLE:
+        return Finding("disk", Verdict.WARN, line, "make room before you add much")
+    return Finding("disk", Verdict.OK, line)
+
+
+def check_port(settings: Settings) -> Finding:
+    """Look whether the port can be had."""
+    host, port = settings.server.host, settings.server.port
+    try:
+        listening(host, port).close()
+    except Complaint as complaint:
+        if complaint.exit_code is ExitCode.OCCUPIED:
+            return Finding(
+                "port",
+                Verdict.WARN,
+                f"port {port} on {host} is in use",
+                "fine if that is the server you want (contextfind status), else choose with --port",
+            )
+        return Finding("port", Verdict.FAIL, str(complaint))
+    return Finding("port", Verdict.OK, f"{port} on {host} is free")
+
+
+async def check_models(settings: Settings) -> Finding:
+    """Write, embed and find a text with these settings, in a temporary directory."""
+    embedder = settings.embedding.model or settings.embedding.provider
+    try:
+        note = await _tried(settings)
+    except ContextFindError as error:
+        note = str(error)
+    if note:
+        return Finding(
+            "models", Verdict.FAIL, f"{embedder}: {one_line(note)}", "look at embedding in ov.conf"
+        )
+    return Finding("models", Verdict.OK, f"{embedder}: a text was written, embedded and found")
+
+
+async def _tried(settings: Settings) -> str:
+    """Return what did not work, empty when all did."""
+    who = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
+    uri = Uri("viking://resources/doctor.md")
+    with tempfile.TemporaryDirectory(prefix="contextfind-doctor-") as room:
+        storage = settings.storage.model_copy(update={"path": room})
+        async with House.open(settings.model_copy(update={"storage": storage})) as house:
+            await house.writer.write(who, uri, _WORDS, "create")
+            settled = await house.settling.settle(who.account, None, MODEL_SECONDS)
+            if settled.texts:
+                return settled.note
+            question = FindQuestion(query=_WORDS, limit=1)
+            found = await house.finder.find(RequestContext(who, "doctor"), question)
+            return "" if found.total else "the text that was written is not found"
+
+
+def _nearest(directory: Path) -> Path:
+    """Return the directory, or the nearest one above that is there."""
+    return next(here for here in (directory, *directory.parents) if here.exists())

@@ -1,0 +1,68 @@
+"""`doctor`: what would keep a server from working, and the next step."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from contextfind.cli.checks import Finding, Verdict, check_models, check_surroundings
+from contextfind.cli.complaint import Complaint, ExitCode
+from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.screen import console, show_json
+from contextfind.config.load import Loaded
+
+STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
+
+app = typer.Typer()
+
+
+@app.command("doctor")
+def doctor(
+    *,
+    config: ConfigFile = None,
+    data: DataDirectory = None,
+    json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
+) -> None:
+    """Check configuration, data, models and port; no server needed.
+
+    The models are tried in a temporary directory: a text is written, embedded and found again.
+    Exit code 1 when something fails.
+    """
+    findings = _examined(config, data)
+    if json:
+        show_json([finding.as_json() for finding in findings])
+    else:
+        _show(findings)
+    if any(finding.verdict is Verdict.FAIL for finding in findings):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _examined(config: str | None, data: str | None) -> list[Finding]:
+    try:
+        loaded = settings_from(config, {"storage.path": data})
+    except Complaint as complaint:
+        message = str(complaint).removeprefix("configuration: ").partition("; check it with")[0]
+        return [Finding("config", Verdict.FAIL, message, "correct it, then run doctor again")]
+    settings = loaded.settings
+    return [
+        _about_config(loaded),
+        *check_surroundings(settings),
+        asyncio.run(check_models(settings)),
+    ]
+
+
+def _about_config(loaded: Loaded) -> Finding:
+    if loaded.ignored_sections:
+        names = ", ".join(loaded.ignored_sections)
+        return Finding(
+            "config", Verdict.WARN, f"{loaded.source}: {names} means nothing here", "take it out"
+        )
+    return Finding("config", Verdict.OK, loaded.source)
+
+
+def _show(findings: list[Finding]) -> None:
+    screen = console()
+    for finding in findings:
+        step = f"; {finding.next_step}" if finding.next_step else ""
+        screen.print(f"{finding.verdict.value:<5}", style=STYLES[finding.verdict], end="")
+        screen.print(f"{finding.what:<7} {finding.line}{step}", soft_wrap=True)

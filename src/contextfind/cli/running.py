@@ -1,0 +1,122 @@
+"""The server process: the house opened, the port served, signals obeyed."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+
+import uvicorn
+
+from contextfind.cli.complaint import Complaint, ExitCode
+from contextfind.cli.intake import indexing
+from contextfind.cli.startup import Source
+from contextfind.config.model import Settings
+from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
+from contextfind.server.app import create_app
+from contextfind.server.rules import ServerRules
+from contextfind.wiring import House
+
+STOP_SECONDS = 3  # requests under way get this long when the server is told to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What to run: the settings, a socket that listens, what to index meanwhile.
+
+    reembed: make all vectors anew when another embedder made them. announce: called once it is up.
+    """
+
+    settings: Settings
+    listener: socket.socket
+    sources: Sequence[Source]
+    reembed: bool
+    announce: Callable[[], None]
+
+
+async def serve_until_told(run: Run) -> None:
+    """Serve until SIGINT or SIGTERM, then finish what is under way and close the data.
+
+    A second signal does not wait for requests. A signal before the server is up cancels the task.
+
+    Raises:
+        Complaint: the data cannot be opened.
+
+    """
+    up = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        house = await _opened(run, stack)
+        await stack.enter_async_context(indexing(house.jobs, run.sources, up))
+        app = create_app(lambda: nullcontext(house), rules_from(run.settings))
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=STOP_SECONDS,
+        )
+
+        def announce() -> None:
+            up.set()
+            run.announce()
+
+        server = _Server(config, announce)
+        server.obey_signals()
+        await server.serve(sockets=[run.listener])
+
+
+def rules_from(settings: Settings) -> ServerRules:
+    """Return what the HTTP floor needs of the settings."""
+    server = settings.server
+    return ServerRules(
+        api_key=server.api_key,
+        root_api_key=server.root_api_key,
+        max_body_bytes=server.max_body_bytes,
+        max_upload_bytes=server.max_upload_bytes,
+        answer_seconds=server.answer_seconds,
+        wait_seconds=server.wait_seconds,
+    )
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to us (uvicorn raises them again when it is done), and says when it is up."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._announce()
+
+    def obey_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+async def _opened(run: Run, stack: AsyncExitStack) -> House:
+    """Open the house; it is closed with the stack."""
+    try:
+        return await stack.enter_async_context(House.open(run.settings, reembed=run.reembed))
+    except ConfigError as error:
+        raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
+    except FailedPreconditionError as error:
+        raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
+    except ContextFindError as error:
+        raise Complaint(
+            f"cannot start: {error}; look closer with: contextfind doctor",
+            ExitCode.FAILED,
+            error.code,
+        ) from error

@@ -1,0 +1,132 @@
+"""`serve`: one process, one data directory, one address."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from contextfind import __version__
+from contextfind.cli.checks import Verdict, check_directory
+from contextfind.cli.complaint import Complaint, ExitCode
+from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.logs import set_up_logs
+from contextfind.cli.running import Run, rules_from, serve_until_told
+from contextfind.cli.screen import complain, say
+from contextfind.cli.startup import Source, checked_sources, listening
+from contextfind.client import DEFAULT_URL
+from contextfind.config.load import Loaded
+from contextfind.config.model import Settings
+
+app = typer.Typer()
+
+
+@app.command("serve")
+def serve(  # noqa: PLR0913 - a command line is its options
+    *,
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...", help="Index these; each is found below viking://resources/NAME."
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    host: Annotated[str | None, typer.Option(help="[default: 127.0.0.1]")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="0 takes a free one [default: 1933]")
+    ] = None,
+    data: DataDirectory = None,
+    embedder: Annotated[
+        Literal["local", "hash", "openai"] | None,
+        typer.Option(help="openai needs embedding.model in ov.conf; hash is for tests."),
+    ] = None,
+    reembed: Annotated[
+        bool,
+        typer.Option("--reembed", help="Make all vectors anew when another embedder made them."),
+    ] = False,
+) -> None:
+    """Start the server, and index PATHs while it answers.
+
+    Without a key it is open to this machine and to nobody else; set CONTEXTFIND_API_KEY for one.
+    """
+    overrides = {
+        "server.host": host,
+        "server.port": port,
+        "storage.path": data,
+        "embedding.provider": embedder,
+    }
+    try:
+        sources = checked_sources(paths or ())
+        loaded = _loaded(config, overrides, sources)
+        set_up_logs(loaded.settings.log)
+        _serve(loaded, sources, reembed=reembed)
+    except Complaint as complaint:
+        complain(complaint)
+        raise typer.Exit(complaint.exit_code) from complaint
+
+
+def _loaded(
+    config: str | None, overrides: Mapping[str, object], sources: Sequence[Source]
+) -> Loaded:
+    """Return the settings, in which the sources may be read by path."""
+    loaded = settings_from(config, overrides)
+    if not sources:
+        return loaded
+    allowed = [
+        *loaded.settings.server.allowed_paths,
+        *(str(source.path) for source in sources),
+    ]
+    return settings_from(config, {**overrides, "server.allowed_paths": allowed})
+
+
+def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
+    settings = loaded.settings
+    if loaded.ignored_sections:
+        say(f"{loaded.source}: ignored, of no meaning here: {', '.join(loaded.ignored_sections)}")
+    data = check_directory(Path(settings.storage.path).absolute())
+    if data.verdict is Verdict.FAIL:
+        raise Complaint(f"{data.line}; {data.next_step}", ExitCode.USAGE)
+    with listening(settings.server.host, settings.server.port) as listener:
+        run = Run(
+            settings=settings,
+            listener=listener,
+            sources=sources,
+            reembed=reembed,
+            announce=lambda: _greet(loaded, url_of(listener), adding=bool(sources)),
+        )
+        with contextlib.suppress(asyncio.CancelledError):  # told to stop before it was up
+            asyncio.run(serve_until_told(run))
+    say("stopped")
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the address of a socket as a client types it."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _greet(loaded: Loaded, url: str, *, adding: bool) -> None:
+    settings = loaded.settings
+    elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
+    next_step = f'find "your question"{elsewhere}' if adding else f"add PATH{elsewhere}"
+    say(f"contextfind {__version__} answers at {url}", style="bold green")
+    rows = {
+        "data": str(Path(settings.storage.path).absolute()),
+        "mode": mode_of(settings),
+        "embedder": settings.embedding.model or settings.embedding.provider,
+        "config": loaded.source,
+        "docs": f"{url}/docs",
+        "next": f"contextfind {next_step}",
+    }
+    for name, value in rows.items():
+        say(f"  {name:<9}{value}")
+
+
+def mode_of(settings: Settings) -> str:
+    """Return the mode with what it means."""
+    if rules_from(settings).mode == "dev":
+        return "dev (no key needed, this machine only)"
+    return "api_key (clients give theirs in CONTEXTFIND_API_KEY)"
