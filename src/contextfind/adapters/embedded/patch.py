@@ -42,10 +42,16 @@ class Patch:
     @property
     def vector_count(self) -> int:
         """How many vectors the candidates have together."""
-        start = self.segment.vector_start
         if self.picked is None:
-            return int(start[self.high] - start[self.low])
+            return self.vector_span
+        start = self.segment.vector_start
         return int((start[self.picked + 1] - start[self.picked]).sum())
+
+    @property
+    def vector_span(self) -> int:
+        """How many vectors lie in the range that holds all candidates."""
+        start = self.segment.vector_start
+        return int(start[self.high] - start[self.low])
 
     def vectors(self) -> tuple[slice | Longs, Longs, Longs]:
         """Return the candidates' vectors, and the candidates that have some with how many each."""
@@ -66,9 +72,10 @@ class Patch:
         """Return which of the records are candidates."""
         if self.picked is None:
             return (self.low <= records) & (records < self.high)
-        places = np.searchsorted(self.picked, records)
-        inside = np.minimum(places, len(self.picked) - 1)
-        held: NDArray[np.bool_] = self.picked[inside] == records
+        marked = np.zeros(self.high - self.low, np.bool_)
+        marked[self.picked - self.low] = True
+        inside = (self.low <= records) & (records < self.high)
+        held: NDArray[np.bool_] = inside & marked.take(records - self.low, mode="clip")
         return held
 
 

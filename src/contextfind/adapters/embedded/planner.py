@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from contextfind.adapters.embedded.rules import IndexRules
 
-_CACHED = 7_000  # candidates whose vectors fit the cache: a scan costs less than half
+_CACHED = 7_000  # candidates whose vectors fit the cache: gathering costs less than half
 _TYPICAL = 100_000  # nodes for which `graph_floor` was measured
 _FLOOR_GROWTH = 4  # at most so many times the floor: 512 at 1.6 million nodes
 _LARGE = 300_000  # from here on recall needs twice the oversampling
@@ -14,9 +14,14 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """candidates: rows with a vector that may be answers; wanted: records; nodes: of the graph, 0 = none."""
+    """What is to be found where.
+
+    candidates: vectors that may be answers. span: vectors from the first candidate to the last one.
+    wanted: records. nodes: of the graph, 0 = there is none.
+    """
 
     candidates: int
+    span: int
     wanted: int
     nodes: int
 
@@ -63,6 +68,6 @@ def widen(task: Task, asked: Neighbours, rules: IndexRules) -> Scan | Neighbours
 
 def _affordable(task: Task, rules: IndexRules, count: int) -> Scan | Neighbours:
     count = min(count, task.nodes)
-    per_row = rules.scan_cost * (0.45 if task.candidates <= _CACHED else 1.0)
-    cheaper = task.candidates * per_row <= count * rules.neighbour_cost
-    return Scan() if cheaper else Neighbours(count)
+    gather = rules.gather_cost * (0.45 if task.candidates <= _CACHED else 1.0)
+    scan = min(task.candidates * gather, task.span * rules.read_cost)
+    return Scan() if scan <= count * rules.neighbour_cost else Neighbours(count)

@@ -12,8 +12,8 @@ class IndexRules:
     graph_floor: neighbours asked of a graph of up to 100,000 nodes (recall .99); grows with the root
         of its size (recall falls with size, time hardly rises).
     oversample: neighbours asked per wanted one, divided by the share of candidates.
-    scan_cost, neighbour_cost: microseconds for a scanned row (from memory) and for a neighbour asked
-        of a graph, at 384 dimensions on two cores; only their ratio matters.
+    read_cost, gather_cost, neighbour_cost: microseconds for a row among adjacent ones, for a row picked
+        out, for a neighbour asked of a graph, at 384 dimensions; only their ratios matter.
     merge_ratio: a segment at least so many times larger than the next one is left alone.
     small_rows: segments smaller than this are always merged; it costs a few ms.
     rewrite_dead: share of dead records that makes a segment worth writing again.
@@ -24,7 +24,8 @@ class IndexRules:
     graph_from: int = 10_000
     graph_floor: int = 128
     oversample: int = 3
-    scan_cost: float = 0.2
+    read_cost: float = 0.05
+    gather_cost: float = 0.2
     neighbour_cost: float = 3.0
     merge_ratio: int = 2
     small_rows: int = 1_000
