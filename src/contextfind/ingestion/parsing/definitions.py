@@ -13,7 +13,7 @@ _MODIFIERS = (
 )
 _CONTAINERS = (
     "class|struct|interface|trait|impl|enum|namespace|module|object|protocol|extension|record|"
-    "union|contract|library|package|mod|defmodule|defprotocol|defimpl"
+    "union|contract|library|mod|defmodule|defprotocol|defimpl"
 )
 _FUNCTIONS = (
     "def|fn|func|fun|function|sub|procedure|proc|macro|defp|defmacro|type|typealias|message|service|"
