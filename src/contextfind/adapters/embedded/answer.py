@@ -134,23 +134,15 @@ class Answering:
         peaks_of_words = largest(words, counts).tolist()
         levels = segment.level[records].tolist()
         names = [segment.names[place] for place in segment.name_of[records].tolist()]
+        keys = list(zip(segment.folder_of(records), names, levels, strict=True))
         columns = zip(
-            segment.ids[records].tolist(),
-            segment.folder_of(records),
-            names,
-            levels,
-            passages,
-            cosines,
-            peaks_of_words,
-            strict=True,
+            segment.ids[records].tolist(), keys, passages, cosines, peaks_of_words, strict=True
         )
-        return [
-            (
-                (folder, name, level),
-                Hit(RecordId(key), _uri(folder, name), LEVELS[level], passage, cosine, word),
-            )
-            for key, folder, name, level, passage, cosine, word in columns
+        hits = [
+            Hit(RecordId(number), _uri(key), LEVELS[key[2]], passage, cosine, word)
+            for number, key, passage, cosine, word in columns
         ]
+        return list(zip(keys, hits, strict=True))
 
 
 def _most_telling(patch: Patch, words: Scores, wanted: int) -> Ranked:
@@ -207,5 +199,5 @@ def _first_best(sums: Scores, counts: Longs) -> Longs:
     return places[np.searchsorted(places, begins)]
 
 
-def _uri(folder: str, name: str) -> Uri:
-    return Uri(folder + name if folder else SCHEME)
+def _uri(key: TreeKey) -> Uri:
+    return Uri(key[0] + key[1] or SCHEME)  # only the root has neither folder nor name

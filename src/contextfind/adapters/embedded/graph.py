@@ -58,11 +58,11 @@ class Graph:
         return np.zeros(0, np.int64)
 
 
-def available() -> bool:
+def available(library: Any = hnswlib) -> bool:
     """Say whether graphs can be built; if not, log so."""
-    if hnswlib is None:
+    if library is None:
         _log.warning("hnswlib is not installed: every search scans its candidates (exact, slower)")
-    return hnswlib is not None
+    return library is not None
 
 
 def nodes_of(vectors: Matrix) -> Ints:

@@ -11,7 +11,9 @@ class IndexRules:
     graph_from: a segment with so many vectors gets a graph; below, a scan is as fast.
     graph_floor: neighbours asked of a graph of up to 100,000 nodes (recall .99); grows with the root
         of its size (recall falls with size, time hardly rises).
-    oversample: neighbours asked per wanted one, divided by the share of candidates.
+    oversample: neighbours asked per wanted one, divided by the share of candidates. On 100,000 vectors
+        drawn to be hard, 100 wanted: 3 finds 98 % of the first ten and 85 % of all, 5 finds 99 % and
+        92 %, 8 finds 100 % and 97 % (3.1, 4.5, 5.5 ms a probe).
     read_cost, gather_cost, neighbour_cost: microseconds for a row among adjacent ones, for a row picked
         out, for a neighbour asked of a graph, at 384 dimensions; only their ratios matter.
     merge_ratio: a segment at least so many times larger than the next one is left alone.
@@ -23,7 +25,7 @@ class IndexRules:
     exact_below: int = 4_000
     graph_from: int = 10_000
     graph_floor: int = 128
-    oversample: int = 3
+    oversample: int = 5
     read_cost: float = 0.05
     gather_cost: float = 0.2
     neighbour_cost: float = 3.0

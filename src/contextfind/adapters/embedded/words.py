@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from contextfind.adapters.embedded.postings import Ints
 from contextfind.adapters.embedded.segment import Group, Segment
 from contextfind.adapters.embedded.snapshot import View
 
@@ -60,8 +61,9 @@ def score_rows(segment: Segment, weights: Weights, spans: Spans, rows: tuple[int
     """Return the score of each row in a half-open range, 0 where no term occurs."""
     low, high = rows
     scores: Scores = np.zeros(high - low, np.float64)
+    bounds = _bounds(low, high)
     for idf, span in zip(weights.idf, spans, strict=True):
-        start, stop = _within(segment, span, rows)
+        start, stop = _within(segment, span, bounds)
         if start == stop:
             continue
         members = segment.words.members[start:stop]
@@ -72,21 +74,25 @@ def score_rows(segment: Segment, weights: Weights, spans: Spans, rows: tuple[int
     return scores
 
 
-def _within(segment: Segment, span: tuple[int, int], rows: tuple[int, int]) -> tuple[int, int]:
+def _bounds(low: int, high: int) -> Ints:
+    """Return a range of rows in the type of postings; numpy would convert the posting otherwise."""
+    return np.array((low, high), np.int32)
+
+
+def _within(segment: Segment, span: tuple[int, int], bounds: Ints) -> tuple[int, int]:
     """Return the part of a posting whose rows lie in a half-open range."""
     start, stop = span
     if start == stop:
         return (0, 0)
-    bounds = np.array(rows, np.int32)  # of another type, numpy would first convert the posting
-    first, last = np.searchsorted(segment.words.members[start:stop], bounds)
-    return (start + int(first), start + int(last))
+    first, last = segment.words.members[start:stop].searchsorted(bounds).tolist()
+    return (start + first, start + last)
 
 
 def _holders(view: View, group: Group, span: tuple[int, int]) -> int:
     """Return how many living rows of a group hold the term of a posting."""
     row_start = view.segment.row_start
-    rows = (int(row_start[group.records[0]]), int(row_start[group.records[1]]))
-    start, stop = _within(view.segment, span, rows)
+    bounds = _bounds(int(row_start[group.records[0]]), int(row_start[group.records[1]]))
+    start, stop = _within(view.segment, span, bounds)
     if view.dead_rows is None:
         return stop - start
     gone = view.dead_rows[view.segment.words.members[start:stop]]

@@ -1,0 +1,98 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.embedded.shelf import Maker, Shelf
+from contextfind.adapters.embedded.upkeep import Workshop
+from contextfind.domain.errors import UnavailableError
+from contextfind.domain.filters import Everything
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT
+from contextfind.ports.index import Probe
+from contextfind.ports.store import Change
+from tests.builders import DIMENSION, make_change, make_record, make_removal, unit
+from tests.fakes import SimpleTokenizer
+
+QUESTION = Probe(Scope("acme", "ann", (ROOT,)), Everything(), 5, unit(3), ("cache",))
+LOW = IndexRules(exact_below=0, graph_from=5, neighbour_cost=0.0)
+
+
+def changes(count: int, begin: int = 1) -> list[Change]:
+    return [
+        make_change(i, make_record(i, f"viking://resources/{i:03}.md"), ["cache"], [i])
+        for i in range(begin, begin + count)
+    ]
+
+
+async def opened(directory: Path | None, rules: IndexRules = LOW) -> EmbeddedIndex:
+    return await EmbeddedIndex.open(directory, DIMENSION, "tests", SimpleTokenizer(), rules)
+
+
+async def test_a_closed_index_refuses_and_closing_again_is_harmless() -> None:
+    index = await opened(None)
+    await index.aclose()
+    await index.aclose()
+    with pytest.raises(UnavailableError):
+        await index.search([QUESTION])
+    with pytest.raises(UnavailableError):
+        await index.follow(changes(1))
+
+
+async def test_without_graphs_it_scans_and_answers_the_same() -> None:
+    maker = Maker(DIMENSION, "tests", graphs=False)
+    plain = EmbeddedIndex(Workshop(SimpleTokenizer(), maker, LOW, None))
+    drawn = await opened(None)
+    for index in (plain, drawn):
+        await index.follow(changes(30))
+    await asyncio.wrap_future(drawn._background.submit(int))
+    assert await plain.search([QUESTION]) == await drawn.search([QUESTION])
+    assert plain.stats()["graph_rows"] == 0
+    assert plain.stats()["plan_scan"] == 1
+    assert drawn.stats()["graph_rows"] == 30
+    assert drawn.stats()["plan_neighbours"] == 1
+    await plain.aclose()
+    await drawn.aclose()
+
+
+async def test_a_graph_is_read_back_and_not_drawn_again(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    await index.follow(changes(30))
+    await asyncio.wrap_future(index._background.submit(int))
+    before = await index.search([QUESTION])
+    await index.aclose()
+    again = await opened(tmp_path)
+    assert again.stats()["graph_rows"] == 30
+    assert await again.search([QUESTION]) == before
+    await again.aclose()
+
+
+async def test_a_snapshot_is_written_behind_when_much_was_followed(tmp_path: Path) -> None:
+    index = await opened(tmp_path, IndexRules(write_after=10))
+    await index.follow(changes(9))
+    await asyncio.wrap_future(index._background.submit(int))
+    assert not (tmp_path / "manifest.json").exists()
+    await index.follow(changes(3, begin=10))
+    await asyncio.wrap_future(index._background.submit(int))
+    assert Shelf(tmp_path, Maker(DIMENSION, "tests", graphs=True)).load().position == 12
+    await index.aclose()
+
+
+async def test_removed_records_leave_no_segment_behind() -> None:
+    index = await opened(None)
+    await index.follow(changes(3))
+    await index.follow([make_removal(9 + i, i) for i in (1, 2, 3)])
+    assert index.stats() == {"records": 0, "rows": 0, "segments": 0, "graph_rows": 0}
+    await index.aclose()
+
+
+async def test_a_full_disk_is_no_error_of_the_index(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("a file where the directory should be")
+    index = await opened(tmp_path / "taken")
+    await index.follow(changes(3))
+    await index.aclose()
+    assert "was not written" in caplog.text

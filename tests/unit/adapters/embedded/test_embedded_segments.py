@@ -1,0 +1,98 @@
+"""Segments built, merged, and written to a file."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contextfind.adapters.embedded.building import Entry, build_segment
+from contextfind.adapters.embedded.merging import Source, merge_segments
+from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
+from contextfind.adapters.embedded.postings import Postings
+from contextfind.adapters.embedded.segment import Segment
+from contextfind.ports.store import Change
+from tests.builders import DIMENSION, make_change, make_record
+from tests.fakes import SimpleTokenizer
+from tests.strategies import last_changes, logs
+
+
+def entries(changes: Sequence[Change]) -> list[Entry]:
+    return [Entry(c.record, c.passages, c.vectors) for c in changes if c.record and c.passages]
+
+
+def segment_of(items: Sequence[Entry]) -> Segment:
+    return build_segment(items, SimpleTokenizer(), DIMENSION)
+
+
+def content(segment: Segment) -> dict[str, object]:
+    """Return all of a segment in plain values."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, np.ndarray):
+            return (value.dtype.str, value.tolist())
+        if isinstance(value, Postings):
+            return [value.keys, *(plain(x) for x in (value.start, value.members, value.counts))]
+        return value
+
+    return {name: plain(getattr(segment, name)) for name in Segment.__dataclass_fields__}
+
+
+@given(log=logs(40), seed=st.integers(0, 2**16))
+@settings(max_examples=80, deadline=None)
+def test_merging_parts_gives_what_building_the_kept_ones_at_once_gives(
+    log: list[Change], seed: int
+) -> None:
+    rng = random.Random(seed)  # noqa: S311
+    parts: list[list[Entry]] = [[], [], []]
+    for entry in entries(list(last_changes(log).values())):
+        rng.choice(parts).append(entry)
+    sources, kept = [], []
+    for part in filter(None, parts):
+        segment = segment_of(part)
+        wanted = [e for e in part if rng.random() < 0.7]
+        ids = np.array(sorted(segment.holding(np.array([e.record.id for e in wanted], np.int64))))
+        sources.append(Source(segment, ids.astype(np.int64)))
+        kept.extend(wanted)
+    if sources:
+        assert content(merge_segments(sources)) == content(segment_of(kept))
+
+
+@given(log=logs(30))
+@settings(max_examples=40, deadline=None)
+def test_a_file_gives_back_the_same_segment(
+    tmp_path_factory: pytest.TempPathFactory, log: list[Change]
+) -> None:
+    path = tmp_path_factory.mktemp("packed") / "one"
+    segment = segment_of(entries(list(last_changes(log).values())))
+    pack_segment(segment, path)
+    assert content(unpack_segment(path)) == content(segment)
+
+
+def test_any_term_survives_the_file(tmp_path: Path) -> None:
+    class Whole:
+        def terms(self, text: str) -> list[str]:
+            return [text]
+
+    texts = ["", "\x00", "a\nb", "\ud800", "😀", "回滚"]
+    segment = build_segment(entries([make_change(1, make_record(), texts)]), Whole(), DIMENSION)
+    pack_segment(segment, tmp_path / "one")
+    again = unpack_segment(tmp_path / "one")
+    assert sorted(again.words.keys) == sorted(texts)
+    assert content(again) == content(segment)
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"\x93NUMPY nothing of the kind")
+    with pytest.raises(ValueError, match="version"):
+        unpack_segment(tmp_path / "one")
+
+
+def test_equal_batches_give_equal_files(tmp_path: Path) -> None:
+    changes = [make_change(i, make_record(i, f"viking://resources/{i}"), ["a"]) for i in (3, 1, 2)]
+    pack_segment(segment_of(entries(changes)), tmp_path / "one")
+    pack_segment(segment_of(entries(changes[::-1])), tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
