@@ -27,6 +27,8 @@ _ORDINARY = (
         r"[\t\n\r -~\u00a0-\u052f\u2010-\u2027\u3000-\u30ff\u4e00-\u9fff\uac00-\ud7a3\uff00-\uffef]"
     )
 )
+_ASCII = re.compile(rb"[\t\n\r -~]")
+_MAX_ASCII_SHARE = 0.8  # of bytes; UTF-16 has about .5, a text with a stray NUL nearly 1
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 _PAIR = re.compile(rb"[\x81-\xfe][\x30-\xfe]")
 # GB 2312 rows 1-9 (punctuation, full width) and 16-55 (the 3,755 usual characters).
@@ -90,9 +92,9 @@ def _is_binary(data: bytes) -> bool:
 
 def _wide_encoding(data: bytes) -> str | None:
     """Return the UTF-16 order in which data with NULs reads like writing, None when in neither."""
-    if len(data) % 2:
-        return None
     sample = data[:_SAMPLE]
+    if len(data) % 2 or len(_ASCII.findall(sample)) > _MAX_ASCII_SHARE * len(sample):
+        return None
     shares = {
         encoding: _ordinary_share(sample.decode(encoding, "replace"))
         for encoding in ("utf-16-le", "utf-16-be")

@@ -1,0 +1,101 @@
+"""From text to the records and blobs that stand for it; pure."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contextfind.domain.documents import make_passage
+from contextfind.domain.records import (
+    OVERVIEW_NAME,
+    Level,
+    Record,
+    context_type_of,
+)
+from contextfind.domain.tags import parse_tags
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.parsing.reader import read_document
+from contextfind.ingestion.passages import PassageRules, cut, place_of
+from contextfind.ingestion.summarising import (
+    ChildNote,
+    directory_abstract,
+    directory_overview,
+    file_abstract,
+)
+from contextfind.ports import RecordDraft
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """Records to commit, and the blobs that must be stored before."""
+
+    drafts: tuple[RecordDraft, ...]
+    blobs: tuple[bytes, ...]
+
+
+def digest_of(data: bytes) -> str:
+    """Return the address of a blob: SHA-256, 64 hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def draft_file(uri: Uri, data: bytes, tags: tuple[str, ...] | None, rules: PassageRules) -> Drafted:
+    """Return the level-2 record of a file; tags of its own front matter come under the given ones.
+
+    Raises:
+        InvalidArgumentError: not a text that can be read; `details["reason"]` is "binary" for binaries.
+
+    """
+    document = read_document(uri.name, data)
+    body = document.text.encode("utf-8", "replace")
+    own = parse_tags([*document.tags, *(tags or ())])
+    draft = RecordDraft(
+        uri=uri,
+        level=Level.DETAIL,
+        context_type=context_type_of(uri),
+        abstract=file_abstract(document, uri.name),
+        passages=cut(document, place_of(uri), rules),
+        tags=None if tags is None and not own else own,
+        content=digest_of(body),
+        source=digest_of(data),
+        size=len(body),
+    )
+    return Drafted((draft,), (body, data) if document.converted else (body,))
+
+
+def draft_directory(uri: Uri, children: Sequence[Record], rules: PassageRules) -> Drafted:
+    """Return the level-0 and level-1 records of a directory, written from what it lists."""
+    notes = [ChildNote(child.name, child.abstract, not child.is_leaf) for child in children]
+    abstract = directory_abstract(uri.name, notes)
+    overview = directory_overview(uri.name, notes)
+    body = overview.encode("utf-8", "replace")
+    place = place_of(uri)
+    short = RecordDraft(
+        uri=uri,
+        level=Level.ABSTRACT,
+        context_type=context_type_of(uri),
+        abstract=abstract,
+        passages=(make_passage(0, "", abstract, place),),
+        size=len(abstract.encode("utf-8", "replace")),
+    )
+    long = RecordDraft(
+        uri=uri,
+        level=Level.OVERVIEW,
+        context_type=context_type_of(uri),
+        abstract=abstract,
+        passages=cut(read_document(OVERVIEW_NAME, body), place, rules),
+        content=digest_of(body),
+        size=len(body),
+    )
+    return Drafted((short, long), (body,))
+
+
+def placeholders(uri: Uri, description: str = "") -> tuple[RecordDraft, ...]:
+    """Return a directory's records before anything is known of its contents: named, not findable.
+
+    With a description they are findable by it until the contents say more.
+    """
+    text = description or uri.name
+    passages = (make_passage(0, "", description, place_of(uri)),) if description else ()
+    return tuple(
+        RecordDraft(uri, level, context_type_of(uri), text, passages)
+        for level in (Level.ABSTRACT, Level.OVERVIEW)
+    )

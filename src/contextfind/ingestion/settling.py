@@ -1,0 +1,71 @@
+"""Waiting until what was written can be found, by words and by meaning."""
+
+import asyncio
+from dataclasses import dataclass
+
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.embedding import EmbeddingWorker
+from contextfind.ingestion.pulse import Pulse
+from contextfind.ports import RecordStore, SearchIndex
+
+_LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What is still open: texts without a vector, directories without a summary; `note` says why.
+
+    0, 0 and an empty note: everything is searchable.
+    """
+
+    texts: int
+    directories: int
+    note: str
+
+
+class Settling:
+    """Lets a caller wait for the workers behind the requests."""
+
+    def __init__(
+        self, store: RecordStore, index: SearchIndex, worker: EmbeddingWorker, pulse: Pulse
+    ) -> None:
+        self._store = store
+        self._index = index
+        self._worker = worker
+        self._pulse = pulse
+
+    async def settle(
+        self,
+        account: str | None,
+        under: Uri | None,
+        timeout: float | None,  # noqa: ASYNC109 - ends with a report, not with an exception
+    ) -> Settled:
+        """Wait until all below an address (None = all of the account, or of the house) is searchable.
+
+        Ends early with a note when the embedder does not answer: words are searchable by then.
+        """
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        while True:
+            backlog = await self._store.backlog(account, under)
+            failing = self._worker.failing if backlog.texts else ""
+            waiting = backlog.directories or (backlog.texts and not failing)
+            if not waiting:
+                await self._indexed(end)
+                note = f"{backlog.texts} texts wait for the embedder: {failing}" if failing else ""
+                return Settled(backlog.texts, backlog.directories, note)
+            left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
+            if left <= 0:
+                note = f"not finished within {timeout:g} s; the work goes on"
+                return Settled(backlog.texts, backlog.directories, note)
+            await self._pulse.wait(left)
+
+    async def _indexed(self, end: float | None) -> None:
+        """Return when the index shows what the store holds now, or at `end`."""
+        target = await self._store.position()
+        loop = asyncio.get_running_loop()
+        while await self._index.position() < target:
+            left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
+            if left <= 0:
+                return
+            await self._pulse.wait(left)

@@ -1,0 +1,191 @@
+"""Single changes to the tree: write a file, make a directory, remove an address."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+from weakref import WeakValueDictionary
+
+from contextfind.domain.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    InvalidArgumentError,
+    InvalidUriError,
+)
+from contextfind.domain.identity import Identity
+from contextfind.domain.records import Record, split_level
+from contextfind.domain.scope import visible_to
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
+from contextfind.ingestion.passages import PassageRules
+from contextfind.ports import BlobStore, Clock, Commit, RecordStore
+
+T = TypeVar("T")
+WriteMode = Literal["create", "replace", "append"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that was written: `size` in bytes of all of it, `position` in the log."""
+
+    uri: Uri
+    mode: WriteMode
+    size: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What every writer of the tree works with; `cpu` runs parsing off the event loop."""
+
+    store: RecordStore
+    blobs: BlobStore
+    clock: Clock
+    cpu: Executor
+    rules: PassageRules
+
+    async def off_loop(self, work: Callable[[], T]) -> T:
+        """Run pure work in the executor."""
+        return await asyncio.get_running_loop().run_in_executor(self.cpu, work)
+
+
+class Writer:
+    """Changes one address at a time; what a method has answered is committed."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._turns: WeakValueDictionary[tuple[str, Uri], asyncio.Lock] = WeakValueDictionary()
+
+    async def write(
+        self,
+        identity: Identity,
+        uri: Uri,
+        text: str,
+        mode: WriteMode,
+        tags: tuple[str, ...] | None = None,
+    ) -> Written:
+        """Store a text file; tags None leaves those of an existing file.
+
+        Raises:
+            AlreadyExistsError: mode "create" and the file is there.
+            ConflictError: a directory is there, or a file where a directory is needed.
+
+        """
+        desk = self._desk
+        check_place(identity, uri)
+        turn = self._turns.setdefault((identity.account, uri), asyncio.Lock())
+        async with turn:  # reading what is there and writing over it is one step
+            text = await self._before(identity, uri, mode) + text
+            drafted = await desk.off_loop(
+                lambda: draft_file(uri, text.encode("utf-8", "replace"), tags, desk.rules)
+            )
+            position = await file_away(desk, identity.account, drafted)
+        return Written(uri, mode, drafted.drafts[0].size, position)
+
+    async def remove(self, identity: Identity, uri: Uri, *, recursive: bool) -> int:
+        """Remove an address and everything below it; return how many records went, 0 when absent.
+
+        Raises:
+            InvalidArgumentError: a directory, and `recursive` is false.
+
+        """
+        check_place(identity, uri, whole_scope=True)
+        store = self._desk.store
+        records = await store.at(visible_to(identity, [uri]), uri)
+        if not recursive and any(not record.is_leaf for record in records):
+            raise InvalidArgumentError(
+                f"{uri.text!r} is a directory; pass recursive=true to remove it and all below it",
+                {"resource": uri.text, "expected_flag": "recursive"},
+            )
+        above = uri.ancestors()[:1]
+        done = await store.commit(
+            Commit(identity.account, self._desk.clock(), remove=(uri,), stale=above)
+        )
+        return done.removed
+
+    async def mkdir(self, identity: Identity, uri: Uri, description: str = "") -> None:
+        """Make a directory, and those above it where they are missing.
+
+        Raises:
+            ConflictError: something is there already.
+
+        """
+        check_place(identity, uri)
+        store = self._desk.store
+        if await store.at(visible_to(identity, [uri]), uri):
+            raise ConflictError(f"{uri.text!r} exists", {"resource": uri.text})
+        above = uri.ancestors()
+        await store.commit(
+            Commit(
+                identity.account,
+                self._desk.clock(),
+                put=placeholders(uri, description),
+                ensure=tuple(draft for up in above for draft in placeholders(up)),
+                stale=above[:1],
+            )
+        )
+
+    async def _before(self, identity: Identity, uri: Uri, mode: WriteMode) -> str:
+        """Return the text that stays in front of what is written."""
+        records = await self._desk.store.at(visible_to(identity, [uri]), uri)
+        old = next((record for record in records if record.is_leaf), None)
+        if old is None or mode == "replace":
+            return ""
+        if mode == "create":
+            raise AlreadyExistsError(
+                f"{uri.text!r} exists; write it with mode 'replace' or 'append'",
+                {"resource": uri.text},
+            )
+        return await self._body(old)
+
+    async def _body(self, record: Record) -> str:
+        if not record.content:
+            return record.abstract
+        return (await self._desk.blobs.get(record.content)).decode("utf-8", "replace")
+
+
+async def file_away(desk: Desk, account: str, *drafted: Drafted) -> int:
+    """Commit drafted files with the directories they need; return the log position.
+
+    Blobs go first: a crash in between leaves a blob that nobody names, never a name without a blob.
+    """
+    await desk.blobs.put([blob for one in drafted for blob in one.blobs])
+    puts = tuple(draft for one in drafted for draft in one.drafts)
+    parents = sorted({up for draft in puts for up in draft.uri.ancestors()[:1]})
+    folders = sorted({up for draft in puts for up in draft.uri.ancestors()})
+    done = await desk.store.commit(
+        Commit(
+            account,
+            desk.clock(),
+            put=puts,
+            ensure=tuple(draft for folder in folders for draft in placeholders(folder)),
+            stale=tuple(parents),
+        )
+    )
+    return done.position
+
+
+def check_place(identity: Identity, uri: Uri, *, whole_scope: bool = False) -> None:
+    """Refuse to change what is no place for files.
+
+    whole_scope: whether a scope root itself (`viking://resources`) is allowed.
+
+    Raises:
+        InvalidUriError: above or at a scope root, or a directory's own summary file.
+        PermissionDeniedError: another user's tree.
+
+    """
+    visible_to(identity, [uri])
+    top = uri.scope_root
+    if top is None or (uri == top and not whole_scope):
+        raise InvalidUriError(
+            f"{uri.text!r} is no place for this; expected an address below viking://resources, "
+            f"viking://agent or viking://user/{identity.user}",
+            {"uri": uri.text},
+        )
+    if split_level(uri)[1] is not None:
+        raise InvalidUriError(
+            f"{uri.text!r} is a summary that the server writes; write the files below it",
+            {"uri": uri.text},
+        )

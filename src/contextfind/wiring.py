@@ -1,0 +1,354 @@
+"""The one place where concrete things are built: settings -> engines -> services -> House."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.files.allowed import AllowedPaths
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.local import hash as hashed
+from contextfind.adapters.local import nano
+from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.adapters.local.nano import NanoEmbedder
+from contextfind.adapters.local.words import WordTokenizer
+from contextfind.adapters.openai import embeddings
+from contextfind.adapters.openai.embeddings import OpenAIEmbedder
+from contextfind.adapters.openai.endpoint import EndpointSettings
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.config.model import EmbeddingSettings, Settings
+from contextfind.domain.documents import TEXT_RECIPE
+from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionError
+from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
+from contextfind.domain.scoring import Calibration, ScoreRules
+from contextfind.ingestion.embedding import EmbeddingWorker
+from contextfind.ingestion.follower import Follower
+from contextfind.ingestion.ingest import Ingest
+from contextfind.ingestion.jobs import JobDesk, Jobs
+from contextfind.ingestion.passages import PassageRules
+from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.summaries import SummaryWorker
+from contextfind.ingestion.writing import Desk, Writer
+from contextfind.ports import Clock, Embedder, IdentityStore, IdMaker, UploadShelf
+from contextfind.retrieval.browsing import Browser
+from contextfind.retrieval.finder import Finder, Reading
+from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.walk import HierarchicalRetriever
+
+_log = logging.getLogger(__name__)
+
+_CPU_THREADS = 2  # parsing beside the event loop; more only fight for the same two cores
+_FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not wanted any more
+_INDEX_PATIENCE = 30.0  # seconds a find waits for an index that is being rebuilt after a start
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What comes from outside: time and identifiers."""
+
+    clock: Clock
+    new_id: IdMaker
+    timer: Callable[[], float]
+
+    @classmethod
+    def real(cls) -> "Surroundings":
+        """Return the clock on the wall and identifiers nobody can guess."""
+        return cls(lambda: datetime.now(UTC), lambda: uuid.uuid4().hex, time.perf_counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The concrete adapters of one data directory, opened."""
+
+    store: SqliteRecordStore
+    blobs: FileBlobs
+    index: EmbeddedIndex
+    embedder: Embedder
+    tokenizer: WordTokenizer
+    job_store: SqliteJobStore
+    identities: SqliteIdentityStore
+    uploads: LocalShelf
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The services that run behind the requests, and their tasks by name."""
+
+    follower: Follower
+    embedding: EmbeddingWorker
+    summaries: SummaryWorker
+    tasks: Mapping[str, "asyncio.Task[None]"]
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything a server needs; `open` builds it, leaving the context closes it in reverse."""
+
+    settings: Settings
+    finder: Finder
+    browser: Browser
+    writer: Writer
+    jobs: Jobs
+    settling: Settling
+    uploads: UploadShelf
+    identities: IdentityStore
+    clock: Clock
+    new_id: IdMaker
+    _engines: Engines
+    _workers: Workers
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        settings: Settings,
+        surroundings: Surroundings | None = None,
+        *,
+        reembed: bool = False,
+    ) -> AsyncIterator["House"]:
+        """Open the data directory, start the workers, and give the house.
+
+        reembed: drop all vectors when they were made by another embedder, and make them anew.
+
+        Raises:
+            FailedPreconditionError: the directory is in use, newer, or made by another embedder.
+            UnavailableError: a file cannot be opened, or the embedder's dimension cannot be learnt.
+
+        """
+        around = surroundings or Surroundings.real()
+        async with AsyncExitStack() as stack:
+            engines = await _open_engines(settings, around, stack, reembed=reembed)
+            cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
+            stack.callback(cpu.shutdown)
+            passages = settings.ingestion
+            rules = PassageRules(passages.passage_target, passages.passage_longest)
+            desk = Desk(engines.store, engines.blobs, around.clock, cpu, rules)
+            pulse = Pulse()
+            workers = _start_workers(engines, desk, pulse, around)
+            stack.push_async_callback(_stop, workers)
+            settling = Settling(engines.store, engines.index, workers.embedding, pulse)
+            ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
+            jobs = Jobs(_job_desk(settings, engines, around, ingest, settling))
+            stack.push_async_callback(jobs.aclose)
+            resumed = await jobs.resume()
+            if resumed:
+                _log.info("%d unfinished tasks of the last run go on", resumed)
+            yield cls(
+                settings=settings,
+                finder=_finder(settings, engines, workers, around),
+                browser=Browser(engines.store, engines.blobs),
+                writer=Writer(desk),
+                jobs=jobs,
+                settling=settling,
+                uploads=engines.uploads,
+                identities=engines.identities,
+                clock=around.clock,
+                new_id=around.new_id,
+                _engines=engines,
+                _workers=workers,
+            )
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Return `ok` or one line of what is wrong for: store, index, embedder, and each worker."""
+        there = await self._engines.index.position()
+        target = await self._engines.store.position()
+        behind = target - there
+        return {
+            "store": "ok",
+            "index": "ok" if behind <= 0 else f"{behind} of {target} changes behind",
+            "embedder": self._workers.embedding.failing or "ok",
+            **{
+                f"worker {name}": "stopped; the log says why" if task.done() else "ok"
+                for name, task in self._workers.tasks.items()
+            },
+        }
+
+    async def status(self, account: str | None = None) -> dict[str, object]:
+        """Return counts (of an account, or of all), the work that waits, and the engines' figures."""
+        backlog = await self._engines.store.backlog(account)
+        embedder = self._engines.embedder
+        return {
+            "counts": await self._engines.store.counts(account),
+            "backlog": {"texts": backlog.texts, "directories": backlog.directories},
+            "index": self._engines.index.stats(),
+            "embedder": {"fingerprint": embedder.fingerprint, "dimension": embedder.dimension},
+        }
+
+
+async def _open_engines(
+    settings: Settings, around: Surroundings, stack: AsyncExitStack, *, reembed: bool
+) -> Engines:
+    directory = Path(settings.storage.path)
+    lock = DirectoryLock(directory)
+    await asyncio.to_thread(lock.acquire)
+    stack.callback(lock.release)
+    database = await Database.open(directory)
+    store = SqliteRecordStore(database)
+    stack.push_async_callback(store.aclose)
+    identities = SqliteIdentityStore(database)
+    await _ensure_default_account(identities, around.clock())
+    blobs = FileBlobs(directory / "blobs")
+    stack.push_async_callback(blobs.aclose)
+    uploads = LocalShelf(
+        directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
+    )
+    stack.push_async_callback(uploads.aclose)
+    await uploads.sweep(_FORGOTTEN)
+    tokenizer = WordTokenizer()
+    embedder = await _open_embedder(settings.embedding, stack)
+    await _check_fingerprint(store, embedder, directory, reembed=reembed)
+    index = await EmbeddedIndex.open(
+        directory / "index", embedder.dimension, embedder.fingerprint, tokenizer
+    )
+    stack.push_async_callback(index.aclose)
+    return Engines(
+        store, blobs, index, embedder, tokenizer, SqliteJobStore(database), identities, uploads
+    )
+
+
+async def _open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
+    """Return the embedder that the settings name; only `openai` may have to ask for its dimension."""
+    if settings.provider == "hash":
+        size = hashed.DIMENSION if settings.dimension is None else settings.dimension
+        hashing = HashEmbedder(TEXT_RECIPE, size, _calibration(settings, hashed.CALIBRATION))
+        stack.push_async_callback(hashing.aclose)
+        return hashing
+    if settings.provider == "local":
+        local = NanoEmbedder(TEXT_RECIPE, _calibration(settings, nano.CALIBRATION))
+        stack.push_async_callback(local.aclose)
+        return local
+    asked = embeddings.EmbeddingSettings(
+        model=settings.model,
+        recipe=TEXT_RECIPE,
+        batch_size=settings.batch_size,
+        max_characters=settings.max_characters,
+        dimension=settings.dimension,
+        query_prefix=settings.query_prefix,
+        document_prefix=settings.document_prefix,
+        query_fields=settings.query_fields,
+        document_fields=settings.document_fields,
+        calibration=_calibration(settings, embeddings.CALIBRATION),
+    )
+    endpoint = EndpointSettings(
+        base_url=settings.api_base,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        api_key=settings.api_key,
+    )
+    remote = OpenAIEmbedder(asked, endpoint)
+    stack.push_async_callback(remote.aclose)
+    await remote.open()
+    return remote
+
+
+def _calibration(settings: EmbeddingSettings, usual: Calibration) -> Calibration:
+    floor, span = settings.calibration_floor, settings.calibration_span
+    return usual if floor is None or span is None else Calibration(floor, span)
+
+
+async def _check_fingerprint(
+    store: SqliteRecordStore, embedder: Embedder, directory: Path, *, reembed: bool
+) -> None:
+    """Refuse vectors of another embedder: their cosines with ours would mean nothing."""
+    before = await store.fingerprint()
+    if before == embedder.fingerprint:
+        return
+    if before is not None and not reembed:
+        raise FailedPreconditionError(
+            f"the data in {directory} was made by embedder {before!r}, but the configuration names "
+            f"{embedder.fingerprint!r}; go back to the former one, or embed everything again with: "
+            f"contextfind serve --data {directory} --reembed"
+        )
+    if before is not None:
+        await store.forget_vectors()
+    await store.set_fingerprint(embedder.fingerprint)
+
+
+async def _ensure_default_account(identities: IdentityStore, now: datetime) -> None:
+    """Make the tenant of dev mode and of the one ready key, so that keys can be made for it."""
+    try:
+        await identities.add_account(DEFAULT_ACCOUNT, DEFAULT_USER, now)
+    except AlreadyExistsError:
+        return
+
+
+def _start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundings) -> Workers:
+    follower = Follower(engines.store, engines.index, pulse)
+    embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
+    summaries = SummaryWorker(desk, pulse)
+    tasks = {
+        "follower": _task("follower", follower.run()),
+        "embedding": _task("embedding", embedding.run()),
+        "summaries": _task("summaries", summaries.run()),
+    }
+    return Workers(follower, embedding, summaries, tasks)
+
+
+def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(_report_end)
+    return task
+
+
+def _report_end(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("worker %s stopped", task.get_name(), exc_info=task.exception())
+
+
+async def _stop(workers: Workers) -> None:
+    for task in workers.tasks.values():
+        task.cancel()
+    await asyncio.gather(*workers.tasks.values(), return_exceptions=True)
+
+
+def _job_desk(
+    settings: Settings, engines: Engines, around: Surroundings, ingest: Ingest, settling: Settling
+) -> JobDesk:
+    return JobDesk(
+        jobs=engines.job_store,
+        ingest=ingest,
+        settling=settling,
+        uploads=engines.uploads,
+        paths=AllowedPaths([Path(path) for path in settings.server.allowed_paths]),
+        clock=around.clock,
+        new_id=around.new_id,
+    )
+
+
+def _finder(settings: Settings, engines: Engines, workers: Workers, around: Surroundings) -> Finder:
+    knobs = settings.retrieval
+    scores = ScoreRules(knobs.score_propagation_alpha, knobs.meaning_weight, knobs.directory_own)
+    walk = WalkRules(
+        candidates=knobs.candidates,
+        global_search_topk=knobs.global_search_topk,
+        batch=knobs.batch,
+        children=knobs.children,
+        max_convergence_rounds=knobs.max_convergence_rounds,
+    )
+    retriever = HierarchicalRetriever(engines.index, engines.embedder.calibration, scores, walk)
+
+    async def ready() -> None:
+        await workers.follower.ready(_INDEX_PATIENCE)
+
+    reading = Reading(
+        store=engines.store,
+        blobs=engines.blobs,
+        embedder=engines.embedder,
+        tokenizer=engines.tokenizer,
+        ready=ready,
+        timer=around.timer,
+    )
+    return Finder(reading, retriever)

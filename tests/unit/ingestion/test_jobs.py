@@ -1,0 +1,117 @@
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from contextfind.adapters.memory.sources import MemorySource
+from contextfind.domain.errors import (
+    DeadlineExceededError,
+    InvalidArgumentError,
+    InvalidUriError,
+    NotFoundError,
+    UnavailableError,
+)
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.jobs import AddRequest
+from contextfind.ports import JobState
+from tests.fakes import FakeEmbedder
+from tests.households import ANN, BEN, DOCS, Household, household
+
+
+@pytest.fixture
+async def house() -> AsyncIterator[Household]:
+    async with household() as built:
+        built.folders.sources["/docs"] = MemorySource({"a.md": b"the quokka"}, "docs")
+        yield built
+
+
+async def test_a_job_ends_when_its_files_can_be_found_and_says_how_it_went(
+    house: Household,
+) -> None:
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    assert job.spec["root_uri"] == DOCS.text
+    ended = await house.jobs.finished(ANN, job.id, 10)
+    assert ended.state is JobState.COMPLETED
+    assert ended.result is not None
+    assert ended.result["added"] == 1
+    assert (await house.find("quokka"))[0].uri == DOCS.child("a.md")
+
+
+@pytest.mark.parametrize(
+    ("request_", "root"),
+    [
+        (AddRequest(to=Uri("viking://resources/x/y")), "viking://resources/x/y/note.md"),
+        (AddRequest(to=Uri("viking://resources/x/z.md")), "viking://resources/x/z.md"),
+        (AddRequest(parent=Uri("viking://resources/p")), "viking://resources/p/note.md"),
+        (AddRequest(source_name="n.md"), "viking://resources/n.md"),
+        (AddRequest(), "viking://resources/note.md"),
+    ],
+)
+async def test_a_single_file_lands_where_the_request_says(
+    house: Household, request_: AddRequest, root: str
+) -> None:
+    upload = await house.uploads.put(ANN, "note.md", b"# Note\n\ntext")
+    job = await house.jobs.add_resource(ANN, replace(request_, upload=upload))
+    assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+    assert job.spec["root_uri"] == root
+    assert await house.browser.read(ANN, Uri(root)) == "# Note\n\ntext"
+
+
+async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
+    upload = await house.uploads.put(ANN, "note.md", b"text")
+    job = await house.jobs.add_resource(ANN, AddRequest(upload=upload))
+    await house.jobs.finished(ANN, job.id, 10)
+    with pytest.raises(NotFoundError):
+        await house.jobs.add_resource(ANN, AddRequest(upload=upload))
+
+
+async def test_what_cannot_be_added_is_refused_before_a_job_exists(house: Household) -> None:
+    with pytest.raises(InvalidArgumentError, match="exactly one"):
+        await house.jobs.add_resource(ANN, AddRequest())
+    with pytest.raises(NotFoundError):
+        await house.jobs.add_resource(ANN, AddRequest(path="/nope"))
+    with pytest.raises(InvalidUriError):
+        await house.jobs.add_resource(ANN, AddRequest(path="/docs", to=Uri("viking://user")))
+    assert await house.jobs.list(ANN, 10) == []
+
+
+async def test_an_unfinished_job_of_a_former_process_is_carried_out(house: Household) -> None:
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    await house.jobs.finished(ANN, job.id, 10)
+    left = replace(job, id="left", state=JobState.RUNNING)
+    await house.job_store.save(left)
+    assert await house.jobs.resume() == 1
+    assert (await house.jobs.finished(ANN, "left", 10)).state is JobState.COMPLETED
+
+
+async def test_a_job_is_seen_by_its_own_user_only(house: Household) -> None:
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    with pytest.raises(NotFoundError):
+        await house.jobs.get(BEN, job.id)
+    await house.jobs.finished(ANN, job.id, 10)
+    with pytest.raises(NotFoundError):
+        await house.jobs.get(BEN, job.id)
+
+
+async def test_waiting_ends_with_the_way_to_ask_again(house: Household) -> None:
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    with pytest.raises(DeadlineExceededError, match=job.id):
+        await house.jobs.finished(ANN, job.id, 0)
+
+
+async def test_a_cancelled_job_says_so(house: Household) -> None:
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    assert (await house.jobs.cancel(ANN, job.id)).state is JobState.CANCELLED
+    assert (await house.jobs.get(ANN, job.id)).state is JobState.CANCELLED
+
+
+async def test_a_dead_embedder_ends_the_job_with_a_note_and_words_find_the_file() -> None:
+    embedder = FakeEmbedder()
+    embedder.down = UnavailableError("no answer")
+    async with household(embedder) as house:
+        house.folders.sources["/docs"] = MemorySource({"a.md": b"the quokka"}, "docs")
+        job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+        ended = await house.jobs.finished(ANN, job.id, 10)
+        assert ended.result is not None
+        assert "wait for the embedder" in str(ended.result["note"])
+        assert (await house.find("quokka"))[0].uri == DOCS.child("a.md")

@@ -1,0 +1,178 @@
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.adapters.local.words import WordTokenizer
+from contextfind.adapters.memory.blobs import MemoryBlobs
+from contextfind.adapters.memory.index import MemoryIndex
+from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.domain.documents import make_passage
+from contextfind.domain.errors import InvalidArgumentError, PermissionDeniedError, UnavailableError
+from contextfind.domain.filters import OneOf, Tagged
+from contextfind.domain.identity import Identity, RequestContext
+from contextfind.domain.queries import FindQuestion
+from contextfind.domain.records import Level, Matrix, context_type_of
+from contextfind.domain.results import FindResult
+from contextfind.domain.scoring import ScoreRules
+from contextfind.domain.uri import Uri
+from contextfind.ports import Commit, Purpose, RecordDraft
+from contextfind.retrieval.finder import Finder, Reading
+from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.walk import HierarchicalRetriever
+from tests.builders import NOON
+
+ANN = RequestContext(Identity("acme", "ann"), "r1")
+BEN = RequestContext(Identity("acme", "ben"), "r2")
+TEXTS = {
+    "viking://resources/ops/rollback.md": "How to roll back a release: stop the canary, redeploy.",
+    "viking://resources/ops/backup.md": "The database backup runs every night at two.",
+    "viking://user/ann/memories/taste.md": "Ann prefers short answers about rollback.",
+    "viking://user/ben/memories/locker.md": "My locker is 42.",
+    "viking://agent/skills/undo/SKILL.md": "Undo a release step by step.",
+}
+
+
+class DeadEmbedder(HashEmbedder):
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:  # noqa: ARG002
+        raise UnavailableError("the embedder at http://127.0.0.1:9 does not answer")
+
+
+class House:
+    """A store, its blobs and an index that has followed it."""
+
+    def __init__(self, embedder: HashEmbedder) -> None:
+        self.store, self.blobs, self.embedder = MemoryRecordStore(), MemoryBlobs(), embedder
+        self.index = MemoryIndex(WordTokenizer())
+
+    async def fill(self, texts: dict[str, str]) -> None:
+        drafts = []
+        for address, text in texts.items():
+            uri = Uri.parse(address)
+            (content,) = await self.blobs.put([text.encode()])
+            drafts.append(
+                RecordDraft(
+                    uri,
+                    Level.DETAIL,
+                    context_type_of(uri),
+                    text[:40],
+                    (make_passage(0, "Steps", text, uri.name),),
+                    tags=("team=ops",) if "ops" in address else (),
+                    content=content,
+                )
+            )
+        await self.store.commit(Commit("acme", NOON, put=drafts))
+        pending = await self.store.pending(100)
+        rows = await HashEmbedder("t").embed([one.text for one in pending], "document")
+        await self.store.add_vectors([(p.digest, r) for p, r in zip(pending, rows, strict=True)])
+        await self.index.follow(await self.store.changes(0, 1_000))
+
+    def finder(self) -> Finder:
+        async def ready() -> None:
+            return None
+
+        reading = Reading(
+            self.store, self.blobs, self.embedder, WordTokenizer(), ready, time.perf_counter
+        )
+        return Finder(
+            reading,
+            HierarchicalRetriever(self.index, self.embedder.calibration, ScoreRules(), WalkRules()),
+        )
+
+
+@pytest.fixture
+async def house() -> House:
+    built = House(HashEmbedder("t"))
+    await built.fill(TEXTS)
+    return built
+
+
+def addresses(result: FindResult) -> list[str]:
+    hits = [*result.memories, *result.resources, *result.skills]
+    return [hit.uri.text for hit in sorted(hits, key=lambda hit: -hit.score)]
+
+
+async def test_hits_are_grouped_by_kind_and_say_why(house: House) -> None:
+    result = await house.finder().find(ANN, FindQuestion("rollback a release"))
+    assert [hit.uri.name for hit in result.resources][:1] == ["rollback.md"]
+    assert [hit.uri.name for hit in result.memories] == ["taste.md"]
+    assert [hit.uri.name for hit in result.skills] == ["SKILL.md"]
+    assert result.total == len(addresses(result))
+    assert result.resources[0].match_reason.startswith("section 'Steps', words: ")
+
+
+async def test_another_users_tree_is_invisible_and_refused_as_target(house: House) -> None:
+    seen = addresses(await house.finder().find(ANN, FindQuestion("locker 42")))
+    assert not any("ben" in address for address in seen)
+    own = addresses(await house.finder().find(BEN, FindQuestion("locker 42")))
+    assert own[0] == "viking://user/ben/memories/locker.md"
+    with pytest.raises(PermissionDeniedError, match="another user's tree"):
+        await house.finder().find(
+            ANN, FindQuestion("locker", targets=[Uri.parse("viking://user/ben")])
+        )
+
+
+async def test_an_empty_target_list_means_nothing_and_none_means_everything(house: House) -> None:
+    assert (await house.finder().find(ANN, FindQuestion("rollback", targets=[]))).total == 0
+    assert (await house.finder().find(ANN, FindQuestion("rollback"))).total > 0
+
+
+async def test_unknown_targets_are_named_and_spoil_nothing(house: House) -> None:
+    there, gone = Uri.parse("viking://resources/ops"), Uri.parse("viking://resources/gone")
+    result = await house.finder().find(ANN, FindQuestion("rollback", targets=[there, gone]))
+    assert list(result.unknown_targets) == [gone]
+    assert addresses(result)[0] == "viking://resources/ops/rollback.md"
+
+
+async def test_the_threshold_is_inclusive_on_the_shown_score(house: House) -> None:
+    first = await house.finder().find(ANN, FindQuestion("rollback a release"))
+    scores = sorted((h.score for h in first.resources), reverse=True)
+    cut = await house.finder().find(
+        ANN, FindQuestion("rollback a release", score_threshold=scores[1])
+    )
+    assert len(cut.resources) == len([s for s in scores if s >= scores[1]])
+
+
+async def test_without_text_the_filter_selects_with_score_zero(house: House) -> None:
+    question = FindQuestion(where=Tagged("team=ops"), selective=True)
+    result = await house.finder().find(ANN, question)
+    assert [hit.uri.name for hit in result.resources] == ["backup.md", "rollback.md"]
+    assert {hit.score for hit in result.resources} == {0.0}
+
+
+async def test_without_text_and_filter_it_is_refused_with_the_ways_out(house: House) -> None:
+    with pytest.raises(InvalidArgumentError, match="context_type"):
+        await house.finder().find(ANN, FindQuestion("  "))
+
+
+async def test_content_is_read_and_a_lost_body_keeps_its_hit(house: House) -> None:
+    house.blobs = MemoryBlobs()
+    await house.blobs.put([TEXTS["viking://resources/ops/backup.md"].encode()])
+    result = await house.finder().find(
+        ANN, FindQuestion("release backup", read_content=True, limit=10)
+    )
+    by_name = {hit.uri.name: hit for hit in result.resources}
+    assert by_name["backup.md"].content == TEXTS["viking://resources/ops/backup.md"]
+    assert by_name["rollback.md"].content is None
+
+
+async def test_a_dead_embedder_leaves_the_words_and_a_note(house: House) -> None:
+    house.embedder = DeadEmbedder("t")
+    result = await house.finder().find(ANN, FindQuestion("database backup"))
+    assert addresses(result)[0] == "viking://resources/ops/backup.md"
+    assert "searched by words only" in result.notes[0]
+
+
+async def test_what_was_deleted_is_not_found_even_when_the_index_lags(house: House) -> None:
+    gone = Uri.parse("viking://resources/ops/rollback.md")
+    await house.store.commit(Commit("acme", NOON, remove=[gone]))
+    result = await house.finder().find(ANN, FindQuestion("rollback a release", limit=2))
+    assert gone.text not in addresses(result)
+    assert result.total == 2
+
+
+async def test_a_filter_narrows_hits(house: House) -> None:
+    where = OneOf("context_type", frozenset({"skill"}))
+    result = await house.finder().find(ANN, FindQuestion("rollback release", where=where))
+    assert result.total == len(result.skills) == 1
