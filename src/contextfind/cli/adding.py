@@ -35,7 +35,7 @@ async def add(  # noqa: PLR0913 - a command line is its options
     *,
     to: Annotated[str | None, typer.Option(help="Exactly this address.")] = None,
     parent: Annotated[
-        str | None, typer.Option(help="Below this address [default: viking://resources].")
+        str | None, typer.Option(help="Below this address (default viking://resources).")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Call it this, not as PATH is called.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="key=value; repeatable.")] = None,
@@ -87,6 +87,8 @@ class _Errand:
 
         try:
             packed = await asyncio.to_thread(pack, source, archive, choice, progress, stop.is_set)
+        except InvalidArgumentError as error:
+            raise Complaint(str(error), ExitCode.USAGE, error.code) from error
         except OSError as error:
             where = f"the temporary directory {room.parent}"
             raise _unreadable(error, str(error.filename or where)) from error

@@ -16,7 +16,7 @@ ConfigFile = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="ov.conf [default: ./ov.conf, ~/.contextfind/ov.conf, or none].",
+        help="ov.conf (default: ./ov.conf, ~/.contextfind/ov.conf, or none).",
     ),
 ]
 DataDirectory = Annotated[

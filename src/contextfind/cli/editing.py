@@ -21,9 +21,7 @@ Address = Annotated[str, typer.Argument(metavar="URI", help="viking://…")]
 async def write(
     connection: Connection,
     uri: Address,
-    file: Annotated[
-        str, typer.Argument(metavar="[FILE|-]", help="A text file; - is stdin.")
-    ] = STDIN,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A text file; - is stdin.")] = STDIN,
     mode: Annotated[
         Literal["create", "replace", "append"],
         typer.Option(help="create refuses to overwrite; append needs a file that is there."),

@@ -30,13 +30,18 @@ def serve(  # noqa: PLR0913 - a command line is its options
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...", help="Index these; each is found below viking://resources/NAME."
+            metavar="PATH...", help="Index these; each is found below viking://resources/NAME."
         ),
     ] = None,
     config: ConfigFile = None,
-    host: Annotated[str | None, typer.Option(help="[default: 127.0.0.1]")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on (default 127.0.0.1).")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65_535, help="0 takes a free one [default: 1933]")
+        int | None,
+        typer.Option(
+            min=0, max=65_535, help="Port to listen on (default 1933); 0 takes a free one."
+        ),
     ] = None,
     data: DataDirectory = None,
     embedder: Annotated[

@@ -131,6 +131,7 @@ def test_the_task_is_the_answer_for_programs(stub: StubServer, docs: Path) -> No
         (["."], "no file of"),
         ([".", "--to", "viking://a", "--parent", "viking://b"], "exclude each other"),
         ([".", "--tag", "novalue"], "key=value"),
+        ([".", "--exclude", "!a"], "exclude"),
     ],
 )
 def test_mistakes_are_one_line_before_anything_is_sent(

@@ -1,0 +1,213 @@
+"""The program as people start it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ServerProcess, free_port
+
+FILES = {
+    "guide/rollback.md": "# Roll back\n\nTo roll back a release run `deploy undo`.\n",
+    "guide/deploy.md": "# Deploy\n\nA release is deployed with `deploy up`.\n",
+    "发布/回滚步骤.md": "# 回滚步骤\n\n回滚发布时先停止流量。\n",
+    ".git/config": "[core]\n",
+}
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `contextfind` to its end."""
+    clean = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
+    return subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "contextfind.cli", *words],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        env={**clean, **environment},
+    )
+
+
+def only_line(done: subprocess.CompletedProcess[str]) -> str:
+    """Return what was said, which must be one line."""
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("source") / "docs"
+    for path, text in FILES.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, docs: Path) -> Iterator[ServerProcess]:
+    data = tmp_path_factory.mktemp("server") / "data"
+    with ServerProcess(data, str(docs)) as process:
+        process.start().wait_healthy()
+        yield process
+
+
+class TestServeRefuses:
+    def test_a_mistyped_section(self, tmp_path: Path) -> None:
+        config = tmp_path / "ov.conf"
+        config.write_text('{"embeding": {"provider": "hash"}}', encoding="utf-8")
+        done = run("serve", "--config", str(config), "--data", str(tmp_path / "data"))
+        assert done.returncode == 2
+        assert "'embeding'" in only_line(done)
+        assert "did you mean 'embedding'" in done.stderr
+        assert not (tmp_path / "data").exists()
+
+    def test_a_port_in_use_and_leaves_the_data_alone(
+        self, server: ServerProcess, tmp_path: Path
+    ) -> None:
+        words = ["--port", str(server.port), "--data", str(tmp_path / "data")]
+        done = run("serve", "--embedder", "hash", *words)
+        assert done.returncode == 3
+        assert f"port {server.port}" in only_line(done)
+        assert not (tmp_path / "data").exists()
+
+    def test_data_that_another_server_has_open(self, server: ServerProcess) -> None:
+        started = time.monotonic()
+        words = ["--port", str(free_port()), "--data", str(server.data)]
+        done = run("serve", "--embedder", "hash", *words)
+        assert done.returncode == 3
+        assert "in use" in only_line(done)
+        assert time.monotonic() - started < 5
+
+    def test_data_of_another_embedder(self, tmp_path: Path) -> None:
+        data = tmp_path / "data"
+        with ServerProcess(data) as first:
+            first.start().wait_healthy()
+            assert first.stop() == 0
+        words = ["--port", str(free_port()), "--data", str(data), "--embedder", "hash"]
+        done = run("serve", *words, CONTEXTFIND_EMBEDDING__DIMENSION="32")
+        assert done.returncode == 3
+        assert "--reembed" in only_line(done)
+
+    def test_a_path_that_is_not_there(self, tmp_path: Path) -> None:
+        done = run("serve", str(tmp_path / "nowhere"), "--data", str(tmp_path / "data"))
+        assert done.returncode == 2
+        assert "nowhere" in only_line(done)
+        assert not (tmp_path / "data").exists()
+
+    def test_other_machines_without_a_key(self, tmp_path: Path) -> None:
+        done = run("serve", "--host", "0.0.0.0", "--data", str(tmp_path / "data"))  # noqa: S104 - that it is refused
+        assert done.returncode == 2
+        assert "server.api_key" in only_line(done)
+
+
+class TestServe:
+    def test_greets_with_address_mode_and_next_step(self, server: ServerProcess) -> None:
+        told = server.output()
+        assert f"answers at {server.url}" in told
+        assert str(server.data) in told
+        assert "dev (no key needed" in told
+        assert f"--url {server.url}" in told
+
+    def test_indexes_its_paths_behind_the_open_door(self, server: ServerProcess) -> None:
+        end = time.monotonic() + 15
+        while "viking://resources/docs: " not in server.output():
+            assert time.monotonic() < end, server.output()
+            time.sleep(0.02)  # noqa: TID251 - a test waits for another process
+        assert "viking://resources/docs: 3 added" in server.output()
+        assert "docs: indexed 3/3 files" in server.output()
+        hits = server.find("roll back a release: undo", level=[2])
+        assert hits[0]["uri"] == "viking://resources/docs/guide/rollback.md"
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_stops_cleanly_within_seconds(self, tmp_path: Path, number: signal.Signals) -> None:
+        with ServerProcess(tmp_path / "data") as process:
+            process.start().wait_healthy()
+            assert process.process is not None
+            started = time.monotonic()
+            process.process.send_signal(number)
+            assert process.process.wait(10) == 0
+            assert time.monotonic() - started < 5
+            assert process.output().splitlines()[-1] == "stopped"
+            assert "Traceback" not in process.output()
+
+
+class TestClientCommands:
+    def test_find_what_was_added(self, server: ServerProcess, docs: Path) -> None:
+        where = ["--url", server.url]
+        added = run("add", str(docs), "--to", "viking://resources/copy", *where)
+        assert added.returncode == 0, added.stderr
+        assert "viking://resources/copy" in added.stdout
+        found = run("find", "回滚步骤", "--target", "viking://resources/copy", "--json", *where)
+        hits = json.loads(found.stdout)["resources"]
+        best = max(hits, key=lambda hit: (hit["score"], hit["level"]))
+        assert best["uri"].startswith("viking://resources/copy/发布")
+
+    def test_write_read_list_and_remove(self, server: ServerProcess) -> None:
+        uri = "viking://resources/notes/a note.md"
+        where = ["--url", server.url]
+        assert run("mkdir", "viking://resources/notes", *where).returncode == 0
+        file = server.data.parent / "note.md"
+        file.write_text("# Note\n\nremember\n", encoding="utf-8")
+        assert run("write", uri, str(file), *where).returncode == 0
+        assert run("read", uri, *where).stdout == "# Note\n\nremember\n"
+        assert "a note.md" in run("tree", "viking://resources", *where).stdout
+        refused = run("rm", "viking://resources/notes", *where)
+        assert refused.returncode == 1
+        assert "recursive" in refused.stderr
+        assert run("rm", "-r", "viking://resources/notes", *where).returncode == 0
+        gone = run("read", uri, *where)
+        assert gone.returncode == 1
+        assert "contextfind tree" in only_line(gone)
+
+    def test_status_tells_what_is_there(self, server: ServerProcess) -> None:
+        told = run("status", "--json", "--url", server.url)
+        assert told.returncode == 0, told.stderr
+        assert json.loads(told.stdout)["health"]["auth_mode"] == "dev"
+
+    def test_say_how_to_start_a_server_that_is_down(self) -> None:
+        done = run("find", "x", "--url", f"http://127.0.0.1:{free_port()}")
+        assert done.returncode == 4
+        assert "contextfind serve" in only_line(done)
+
+
+def test_keys_open_the_door_and_wrong_ones_do_not(tmp_path: Path) -> None:
+    keys = {"CONTEXTFIND_API_KEY": "user-key", "CONTEXTFIND_ROOT_API_KEY": "root-key"}
+    with ServerProcess(tmp_path / "data") as process:
+        process.start(keys).wait_healthy()
+        assert "api_key" in process.output()
+        assert "user-key" not in process.output()
+        where = ["--url", process.url]
+        refused = run("find", "x", "--key", "wrong", *where)
+        assert refused.returncode == 5
+        assert "--key" in only_line(refused)
+        assert run("find", "x", "--key", "user-key", *where).returncode == 0
+        made = run("accounts", "create", "acme", "--key", "root-key", *where)
+        assert made.returncode == 0, made.stderr
+        assert run("ls", *where, CONTEXTFIND_API_KEY=made.stdout.strip()).returncode == 0
+        assert run("accounts", "list", *where, CONTEXTFIND_API_KEY="user-key").returncode == 5
+
+
+class TestDoctor:
+    def test_finds_nothing_wrong_with_a_fresh_place(self, tmp_path: Path) -> None:
+        settings = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash", "CONTEXTFIND_PORT": str(free_port())}
+        done = run("doctor", "--data", str(tmp_path / "data"), "--json", **settings)
+        verdicts = {one["what"]: one["verdict"] for one in json.loads(done.stdout)}
+        assert done.returncode == 0
+        assert set(verdicts) == {"config", "data", "disk", "port", "models"}
+        assert verdicts["models"] == "ok"
+        assert "fail" not in verdicts.values()
+        assert not (tmp_path / "data").exists()
+
+    def test_names_a_wrong_configuration(self, tmp_path: Path) -> None:
+        done = run("doctor", "--data", str(tmp_path), CONTEXTFIND_PORT="many")
+        assert done.returncode == 1
+        assert done.stdout.startswith("fail config")
+        assert "many" in done.stdout
