@@ -21,6 +21,11 @@ async def test_health_is_what_clients_look_for(api):
     }
 
 
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+async def test_a_probe_may_ask_for_the_headers_alone(api, path):
+    assert (await api.http.head(path)).status_code == 200
+
+
 async def test_ready_says_one_line_per_component(api):
     response = await api.http.get("/ready")
     assert response.status_code == 200
@@ -72,6 +77,23 @@ async def test_a_house_that_fails_to_open_stops_the_start_of_the_server():
     with pytest.raises(RuntimeError, match="another process"):
         async with calling(app_of(house)):
             pytest.fail("the server started")
+
+
+async def test_a_server_program_is_told_why_the_start_failed():
+    house = FakeHouse()
+    house.opening_fault = RuntimeError("another process holds the data directory")
+    app, said = app_of(house), []
+
+    async def receive():
+        return {"type": "lifespan.startup"}
+
+    async def send(message):
+        said.append(message)
+
+    with pytest.raises(RuntimeError, match="another process"):
+        await app({"type": "lifespan", "asgi": {}, "state": {}}, receive, send)
+    assert [message["type"] for message in said] == ["lifespan.startup.failed"]
+    assert "another process" in said[0]["message"]
 
 
 async def test_a_house_that_fails_late_is_not_ready_and_tells_no_secret(caplog):

@@ -31,6 +31,9 @@ class FailureBarrier:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the request; after the first byte of an answer a failure can only be logged."""
+        if scope["type"] != "http":  # a start that fails has its own way to say so
+            await self.app(scope, receive, send)
+            return
         started = False
 
         async def watched(message: Message) -> None:

@@ -17,6 +17,7 @@ VERSION = f"0.5.2+contextfind.{__version__}"
 router = APIRouter(tags=["health"])
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health")
 async def health(premises: ThePremises) -> Response:
     """Say that the process answers; needs no key and touches nothing."""
@@ -24,6 +25,7 @@ async def health(premises: ThePremises) -> Response:
     return StrictJson({"status": "ok", "healthy": True, "version": VERSION, "auth_mode": mode})
 
 
+@router.head("/ready", include_in_schema=False)
 @router.get("/ready")
 async def ready(premises: ThePremises) -> Response:
     """Say what works, one line per component: 200 when all of it does, else 503."""
