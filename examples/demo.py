@@ -17,6 +17,7 @@ from rich.table import Table
 
 from examples.serving import Api, Server, ServerFailedError, zip_of_folder
 
+LOG_WIDTH = 120
 TREE = Path(__file__).with_name("tree")
 PLACES = {
     "resources": "viking://resources/handbook",
@@ -65,7 +66,8 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; return the exit code."""
-    console = Console()
+    # A log file has no width of its own; addresses should still stand on one line there.
+    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
     with tempfile.TemporaryDirectory(prefix="contextfind-demo-") as folder:
         try:
             with Server(Path(folder)) as server, Api(server.url, server.key) as api:
