@@ -20,6 +20,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ports.store import Commit, Committed, RecordDraft
 
 _FIELDS = "id, context_type, abstract, tags, content, source, size"
+_Fields = tuple[str, str, str, str, str, int]  # in the order of _FIELDS, after the id
 
 
 def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
@@ -120,9 +121,9 @@ class _Hand:
         self._bereft.update(_above(uri))
         return len(found)
 
-    def stored(self, draft: RecordDraft) -> tuple[object, ...] | None:
+    def stored(self, draft: RecordDraft) -> tuple[int, *_Fields] | None:
         """Return the fields of what is stored at the draft's (uri, level)."""
-        row: tuple[object, ...] | None = self._connection.execute(
+        row: tuple[int, *_Fields] | None = self._connection.execute(
             f"SELECT {_FIELDS} FROM records WHERE account = ? AND uri = ? AND level = ?",  # noqa: S608 - fixed text, bound values
             (self._account, draft.uri.text, draft.level.value),
         ).fetchone()
@@ -138,11 +139,11 @@ class _Hand:
             self._write_passages(record, draft.level, passages)
             _note(self._connection, record)
             return
-        record = int(str(known[0]))
+        record = known[0]
         same_passages = self._passages(record) == passages
         wanted = _fields(draft)
         if draft.tags is None:
-            wanted = (*wanted[:2], known[3], *wanted[3:])
+            wanted = (wanted[0], wanted[1], known[3], *wanted[3:])
         if same_passages and wanted == known[1:]:
             return
         self._update(record, wanted, draft.tags)
@@ -212,9 +213,7 @@ class _Hand:
         self._write_tags(record, draft.tags or ())
         return record
 
-    def _update(
-        self, record: int, fields: tuple[object, ...], tags: tuple[str, ...] | None
-    ) -> None:
+    def _update(self, record: int, fields: _Fields, tags: tuple[str, ...] | None) -> None:
         self._connection.execute(
             "UPDATE records SET context_type = ?, abstract = ?, tags = ?, content = ?, source = ?,"
             " size = ?, updated_at = ? WHERE id = ?",
@@ -263,8 +262,8 @@ class _Hand:
         return found.fetchone() is not None
 
 
-def _fields(draft: RecordDraft) -> tuple[object, ...]:
-    """Return what may change, in the order of `_FIELDS` after the id."""
+def _fields(draft: RecordDraft) -> _Fields:
+    """Return what a put may change."""
     return (
         draft.context_type.value,
         storable(draft.abstract),

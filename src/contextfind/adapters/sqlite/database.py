@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from contextfind.adapters.sqlite.bell import Bell
+from contextfind.adapters.sqlite.committing import last_position
 from contextfind.adapters.sqlite.schema import migrate
 from contextfind.adapters.sqlite.writer import Writer
 from contextfind.domain.errors import UnavailableError
@@ -39,8 +40,8 @@ class Database:
         self._path = directory / FILE_NAME
         with _translated():
             connection = self._connected()
-        self.bell = Bell(_last_position(connection))
-        self._writer = Writer(connection, lambda writing: self.bell.ring(_last_position(writing)))
+        self.bell = Bell(last_position(connection))
+        self._writer = Writer(connection, lambda writing: self.bell.ring(last_position(writing)))
         self._local = threading.local()
         self._open: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(_READERS, "sqlite-reader")
@@ -128,11 +129,6 @@ class Database:
         for connection in self._open:
             connection.close()
         self._writer.close()
-
-
-def _last_position(connection: sqlite3.Connection) -> int:
-    (position,) = connection.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
-    return int(position)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from contextfind.adapters.sqlite.conditions import (
 from contextfind.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     RECORD_COLUMNS,
-    PassageRow,
+    RecordRow,
     passage_of,
     record_of,
 )
@@ -30,6 +31,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ports.store import Backlog, Change, PendingText, StaleDirectory
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
+_HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
 _LISTED = Condition("level <> 1")  # files, and directories by their L0
 
 
@@ -170,32 +172,24 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int) -> list
     if not entries:
         return []
     rows = connection.execute(
-        "SELECT l.record, v.vector, p.ordinal, p.heading, p.text, p.context, p.digest FROM log l"
+        "SELECT p.ordinal, p.heading, p.text, p.context, p.digest, l.record, v.vector FROM log l"
         " CROSS JOIN passages p ON p.record = l.record LEFT JOIN vectors v ON v.digest = p.digest"
         " WHERE l.position > ? AND l.position <= ? ORDER BY l.position, p.ordinal",
         (after, entries[-1][0]),
     )
-    held = {record: list(group) for record, group in groupby(rows, key=lambda row: row[0])}
+    held = {record: list(group) for record, group in groupby(rows, key=itemgetter(5))}
     return [_change(entry, held.get(entry[1], [])) for entry in entries]
 
 
-def _change(
-    entry: tuple[object, ...], held: list[tuple[int, bytes | None, int, str, str, str, str]]
-) -> Change:
-    position, record, *fields = entry
-    passages = [_passage_after_two(row) for row in held]
+def _change(entry: tuple[int, int, *RecordRow], held: list[_HeldRow]) -> Change:
+    there = entry[2] is not None  # LEFT JOIN: all columns of a record that is gone are NULL
     return Change(
-        position=int(str(position)),
-        id=RecordId(int(str(record))),
-        record=None if fields[0] is None else record_of(tuple(fields)),  # type: ignore[arg-type]
-        passages=passages,
-        vectors=_stacked([row[1] for row in held]),
+        position=entry[0],
+        id=RecordId(entry[1]),
+        record=record_of(entry[2:]) if there else None,
+        passages=[Passage(*row[:5]) for row in held],
+        vectors=_stacked([row[6] for row in held]),
     )
-
-
-def _passage_after_two(row: tuple[int, bytes | None, int, str, str, str, str]) -> Passage:
-    columns: PassageRow = row[2:]
-    return passage_of(columns)
 
 
 def _stacked(blobs: Sequence[bytes | None]) -> Matrix | None:
@@ -213,12 +207,13 @@ def read_counts(connection: sqlite3.Connection, account: str | None) -> dict[str
         f" coalesce(sum(level = 0), 0) FROM records WHERE {where.sql}",
         where.values,
     ).fetchone()
-    joined = "" if account is None else f" JOIN records ON records.id = record AND {where.sql}"
-    passages, vectors = connection.execute(
-        "SELECT count(*), count(DISTINCT CASE WHEN pending = 0 THEN digest END)"  # noqa: S608 - fixed text, bound values
-        f" FROM passages{joined}",
-        where.values,
-    ).fetchone()
+    counted = (
+        "SELECT (SELECT count(*) FROM passages), (SELECT count(*) FROM vectors)"
+        if account is None
+        else "SELECT count(*), count(DISTINCT CASE WHEN pending = 0 THEN digest END)"
+        " FROM records JOIN passages ON record = records.id WHERE account = ?"
+    )
+    passages, vectors = connection.execute(counted, where.values).fetchone()
     return {
         "accounts": accounts,
         "records": records,

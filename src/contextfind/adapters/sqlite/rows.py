@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
 from contextfind.domain.uri import Uri
@@ -47,7 +48,7 @@ def record_of(row: RecordRow) -> Record:
         level=Level(row[4]),
         context_type=ContextType(row[5]),
         abstract=row[6],
-        tags=tuple(json.loads(row[7])) if row[7] != "[]" else (),
+        tags=_tags_of(row[7]),
         created_at=moment_of(row[8]),
         updated_at=moment_of(row[9]),
         content=row[10],
@@ -55,6 +56,11 @@ def record_of(row: RecordRow) -> Record:
         size=row[12],
         active_count=row[13],
     )
+
+
+@lru_cache(maxsize=1_024)  # the same few sets of tags come again and again
+def _tags_of(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
 
 
 def tags_text(tags: tuple[str, ...]) -> str:
