@@ -134,7 +134,7 @@ async def _compare(steps: Sequence[Step], directory: Path) -> None:
         await reopened.aclose()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=st.lists(_steps, max_size=8))
 def test_both_stores_show_the_same_after_any_commits_also_when_opened_again(
     steps: list[Step],
@@ -173,7 +173,7 @@ async def _check_select(
         await store.aclose()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     commits=st.lists(_steps.map(lambda step: step.commit), max_size=12),
     questions=st.lists(

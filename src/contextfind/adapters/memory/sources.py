@@ -10,7 +10,6 @@ from contextfind.domain.errors import (
     ContextFindError,
     InvalidArgumentError,
     NotFoundError,
-    PermissionDeniedError,
     ResourceExhaustedError,
 )
 from contextfind.domain.identity import Identity
@@ -101,23 +100,6 @@ class MemoryShelf:
     async def drop(self, temp_file_id: str) -> None:
         """See `UploadShelf.drop`."""
         self._uploads.pop(temp_file_id, None)
-
-
-class MemoryPaths:
-    """`ServerPaths` over a dict of path to source; any other path is refused."""
-
-    def __init__(self, sources: Mapping[str, FileSource]) -> None:
-        self._sources = sources
-
-    def source(self, path: str) -> FileSource:
-        """See `ServerPaths.source`."""
-        if path not in self._sources:
-            raise PermissionDeniedError(
-                f"the server may not read {path!r}; upload it with POST "
-                "/api/v1/resources/temp_upload and pass the temp_file_id it returns",
-                {"path": path},
-            )
-        return self._sources[path]
 
 
 def _directories(path: str) -> list[str]:

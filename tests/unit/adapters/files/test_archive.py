@@ -114,6 +114,16 @@ async def test_a_damaged_entry_spoils_only_itself(tmp_path: Path) -> None:
     assert good == b"good"
 
 
+async def test_an_unknown_compression_spoils_only_its_entry(tmp_path: Path) -> None:
+    file = packed(tmp_path, ("odd.md", b"x"), ("good.md", b"good"))
+    data = bytearray(file.read_bytes())
+    data[data.index(b"PK\x01\x02") + 10] = 99
+    file.write_bytes(data)
+    odd, good = await ZipSource(file).read(["odd.md", "good.md"])
+    assert isinstance(odd, InvalidArgumentError)
+    assert good == b"good"
+
+
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04 cut off"])
 async def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(data)

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -121,6 +121,33 @@ def test_writes_that_wait_share_one_transaction(tmp_path: Path) -> None:
     assert [future.result(5) for future in futures] == [f"{number:04}" for number in range(200)]
     writer.close()
     assert commits == [0, 200]
+
+
+def lose(connection: sqlite3.Connection) -> None:
+    """Fail the way SQLite does when the disk is full: the whole transaction is gone."""
+    connection.execute("ROLLBACK")
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+def orphan(connection: sqlite3.Connection) -> None:
+    """Write what only COMMIT itself will refuse."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    connection.execute("INSERT INTO tags VALUES ('k=v', 99)")
+
+
+@pytest.mark.parametrize("fatal", [lose, orphan])
+async def test_a_lost_transaction_fails_all_that_shared_it_and_nothing_later(
+    database: Database, fatal: Callable[[sqlite3.Connection], None]
+) -> None:
+    gate, held = await behind_a_gate(database)
+    tasks = [asyncio.create_task(database.write(work)) for work in (Note("a"), fatal, Note("b"))]
+    await asyncio.sleep(0)
+    gate.opened.set()
+    await held
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(outcome, UnavailableError) for outcome in outcomes)
+    assert await database.write(Note("c")) == "c"
+    assert await database.read(keys) == ["c"]
 
 
 async def test_a_read_sees_one_state_whatever_is_written_meanwhile(database: Database) -> None:
