@@ -59,9 +59,19 @@ def listening(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        # Named, because asyncio sends without delay only on sockets that say they are TCP; else the
+        # body of every answer waits some 40 ms for the client to acknowledge its head.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise _about_address(error, host, port) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _about_address(error, host, port) from error
+    return listener
 
 
 def _source(path: Path) -> Source:

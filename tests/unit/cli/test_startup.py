@@ -72,3 +72,8 @@ def test_an_address_of_another_machine_is_a_wrong_configuration() -> None:
 def test_port_zero_takes_a_free_one() -> None:
     with listening("127.0.0.1", 0) as listener:
         assert listener.getsockname()[1] > 0
+
+
+def test_a_listening_socket_lets_answers_leave_without_delay() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
