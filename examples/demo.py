@@ -95,12 +95,20 @@ def add_trees(console: Console, api: Api) -> None:
             line = progress.add_task(title)
 
             def show(task: dict[str, Any], line: Any = line, title: str = title) -> None:
-                stage = task.get("stage") or task["status"]
-                progress.update(line, description=f"{title}: {stage}")
+                progress.update(line, description=f"{title}: {how_far(api, task)}")
 
             api.add(zip_of_folder(folder), place, show)
             progress.update(line, description=f"{title}: findable", completed=100)
     console.print()
+
+
+def how_far(api: Api, task: dict[str, Any]) -> str:
+    """Return what an adding task does right now, and how much of it is left."""
+    stage = task.get("stage") or task["status"]
+    if stage != "embedding":
+        return f"{stage} {task.get('done', 0)}/{task.get('total', 0)}"
+    backlog = api.call("GET", "/api/v1/system/status")["backlog"]
+    return f"embedding, {backlog['texts']} texts left"
 
 
 def ask(console: Console, api: Api, question: Question) -> bool:
