@@ -13,14 +13,14 @@ import typer
 
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.connection import Connection, client_command
-from contextfind.cli.meter import Meter, meter
+from contextfind.cli.meter import Countdown, Meter, meter
 from contextfind.cli.packing import Choice, Packed, pack
 from contextfind.cli.screen import say, show, show_json, table
 from contextfind.client.answers import AddOptions, Task
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.tags import parse_tags
 
-LOOK_SECONDS = 0.2  # between two looks at a task: fast enough for a bar, nothing for the server
+LOOK_SECONDS = 0.3  # between two looks at a task: fast enough for a bar, little for the server
 NAMED = 10  # skipped and failed files that are named; --json names them all
 KIBIBYTE = 1024
 ENDED = ("completed", "failed", "cancelled")
@@ -115,16 +115,22 @@ class _Errand:
 
     async def followed(self, task_id: str) -> Task:
         """Return the task when it has ended."""
+        countdown = Countdown()
         while True:
             task = await self.connection.client.task(task_id)
             if task["status"] in ENDED:
                 return task
-            done, total = task.get("done") or 0, task.get("total") or 0
             if task.get("stage") == "embedding":
-                self.meter.show("embedding", 0, 0, "texts")
+                done, total = countdown.at(await self._texts_left())
+                self.meter.show("embedded", done, total, "texts")
             else:
-                self.meter.show("indexed", done, total, "files")
+                self.meter.show("indexed", task.get("done") or 0, task.get("total") or 0, "files")
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _texts_left(self) -> int:
+        """Return how many texts wait for a vector; 0 when the server does not tell this key."""
+        status = await self.connection.client.status()
+        return int(status.get("backlog", {}).get("texts", 0))
 
 
 def _is_tree(source: Path) -> bool:

@@ -4,25 +4,28 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from contextfind.cli.meter import Meter, meter
+from contextfind.cli.meter import Countdown, Meter, meter
 from contextfind.cli.screen import say
 from contextfind.cli.startup import Source
 from contextfind.domain.errors import ContextFindError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity
-from contextfind.ingestion.jobs import AddRequest, Jobs
+from contextfind.ingestion.jobs import AddRequest
 from contextfind.ports import Job, JobState
+from contextfind.wiring import House
 
 LOOK_SECONDS = 0.25  # between two looks at a job: fast enough for a bar
 OWNER = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 
 
 @asynccontextmanager
-async def indexing(jobs: Jobs, sources: Sequence[Source], up: asyncio.Event) -> AsyncIterator[None]:
+async def indexing(
+    house: House, sources: Sequence[Source], up: asyncio.Event
+) -> AsyncIterator[None]:
     """Index the sources one after the other in the background, from `up` on; leaving stops looking.
 
     What is under way then is carried on at the next start of the server.
     """
-    task = asyncio.create_task(_index_all(jobs, sources, up), name="indexing of paths")
+    task = asyncio.create_task(_index_all(house, sources, up), name="indexing of paths")
     try:
         yield
     finally:
@@ -30,30 +33,31 @@ async def indexing(jobs: Jobs, sources: Sequence[Source], up: asyncio.Event) -> 
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _index_all(jobs: Jobs, sources: Sequence[Source], up: asyncio.Event) -> None:
+async def _index_all(house: House, sources: Sequence[Source], up: asyncio.Event) -> None:
     await up.wait()
     for source in sources:
         try:
             with meter() as shown:
-                job = await _followed(jobs, source, shown)
+                job = await _followed(house, source, shown)
         except ContextFindError as error:
             say(f"{source.name}: {error}", style="red")
             continue
         _report(source, job)
 
 
-async def _followed(jobs: Jobs, source: Source, shown: Meter) -> Job:
+async def _followed(house: House, source: Source, shown: Meter) -> Job:
     request = AddRequest(path=str(source.path), source_name=source.name)
-    job = await jobs.add_resource(OWNER, request)
+    job = await house.jobs.add_resource(OWNER, request)
+    countdown = Countdown()
     while not job.state.ended:
         if job.stage == "embedding":
-            shown.show(f"{source.name}: embedding", 0, 0, "texts")
+            left = await house.settling.settle(OWNER.account, source.uri, 0)
+            done, total = countdown.at(left.texts)
+            shown.show(f"{source.name}: embedded", done, total, "texts")
         else:
             shown.show(f"{source.name}: indexed", job.done, job.total, "files")
         await asyncio.sleep(LOOK_SECONDS)
-        job = await jobs.get(OWNER, job.id)
-    if job.total:
-        shown.show(f"{source.name}: indexed", job.done, job.total, "files")
+        job = await house.jobs.get(OWNER, job.id)
     return job
 
 

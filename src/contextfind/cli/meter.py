@@ -1,6 +1,7 @@
 """How far something is: a bar for a person who looks, a line now and then for a log."""
 
 import sys
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -9,6 +10,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from contextfind.cli.screen import console, say
 
 STEPS = 10  # lines for one stage at most
+
+
+@dataclass(slots=True)
+class Countdown:
+    """Makes `done` of `total` out of how much is left; the most that was ever left is the total."""
+
+    most: int = 0
+
+    def at(self, left: int) -> tuple[int, int]:
+        """Return done and total; 0, 0 as long as nothing was left."""
+        self.most = max(self.most, left)
+        return self.most - left, self.most
 
 
 class Meter(Protocol):

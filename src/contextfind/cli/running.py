@@ -47,7 +47,7 @@ async def serve_until_told(run: Run) -> None:
     up = asyncio.Event()
     async with AsyncExitStack() as stack:
         house = await _opened(run, stack)
-        await stack.enter_async_context(indexing(house.jobs, run.sources, up))
+        await stack.enter_async_context(indexing(house, run.sources, up))
         app = create_app(lambda: nullcontext(house), rules_from(run.settings))
         config = uvicorn.Config(
             app,

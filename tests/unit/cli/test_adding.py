@@ -94,11 +94,25 @@ def test_progress_goes_from_files_to_embedding(stub: StubServer, docs: Path) -> 
         task("pending"),
         task("running", done=1, total=2),
         task("running", stage="embedding", done=2, total=2),
+        task("running", stage="embedding", done=2, total=2),
         task("completed", result=RESULT),
     )
+    left = [{"backlog": {"texts": texts}} for texts in (8, 2)]
+    stub.results("GET", "/api/v1/system/status", *left)
     told = call("add", str(docs), stub=stub).stderr
-    places = [told.index(words) for words in ("packing", "uploading", "indexed 1/2", "embedding")]
+    steps = ("packing", "uploading", "indexed 1/2", "embedded 0/8 texts", "embedded 6/8 texts")
+    places = [told.index(words) for words in steps]
     assert places == sorted(places)
+
+
+def test_a_server_that_tells_no_figures_is_waited_for_all_the_same(
+    stub: StubServer, docs: Path
+) -> None:
+    ready(stub, task("running", stage="embedding"), task("completed", result=RESULT))
+    stub.results("GET", "/api/v1/system/status", {"user": "bob"})
+    result = call("add", str(docs), stub=stub)
+    assert result.exit_code == 0
+    assert "embedded …" in result.stderr
 
 
 def test_a_failed_task_is_a_failure(stub: StubServer, docs: Path) -> None:
