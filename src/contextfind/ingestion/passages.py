@@ -47,7 +47,7 @@ class _Chunk:
     headings: tuple[str, ...]
     text: str
     tiny: bool
-    bare: bool = False
+    bare: bool = False  # a heading with nothing of its own, or the head of a class
 
 
 def place_of(uri: Uri) -> str:
@@ -123,7 +123,7 @@ def _whole(document: Document, rules: PassageRules) -> list[_Chunk]:
 def _chunks(section: Section, rules: PassageRules) -> Iterator[_Chunk]:
     """Pack the blocks of a section; a heading never ends a chunk if anything follows."""
     small = sum(map(weight, section.blocks)) < rules.tiny
-    bare = len(section.blocks) == 1 and bool(section.headings) and small and not section.verbatim
+    bare = len(section.blocks) == 1 and bool(section.headings) and small
     group: list[str] = []
     size = 0
     for piece in _pieces(section, rules):

@@ -13,7 +13,7 @@ _SENTENCES = re.compile(
     r"(?<=[。！？；])(?![。！？；」』”’）])|(?<=[。！？；][」』”’）])"
     r"|(?<=[.!?…]\s)(?=\S)|(?<=[.!?…][\"')\]]\s)(?=\S)"
 )
-_PARAGRAPHS = re.compile(r"\n(?=[ \t]*\n)")
+_PARAGRAPHS = re.compile(r"(?<=\n)(?=[ \t]*\n)")
 _LINES = re.compile(r"(?<=\n)")
 _SPACES = re.compile(r"(?<=\s)(?=\S)")
 

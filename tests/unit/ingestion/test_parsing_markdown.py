@@ -1,0 +1,136 @@
+import time
+
+import pytest
+
+from contextfind.domain.documents import Document
+from contextfind.ingestion.parsing.reader import read_document
+
+SECONDS = 3  # a megabyte takes less than one on an idle machine; anything quadratic takes minutes
+
+
+def read(text: str, name: str = "notes.md") -> Document:
+    return read_document(name, text.encode("utf-8", "surrogatepass"))
+
+
+def headings(document: Document) -> list[tuple[str, ...]]:
+    return [section.headings for section in document.sections]
+
+
+def test_headings_make_a_hierarchy_of_sections() -> None:
+    document = read("# A\n\nintro\n\n## B\n\nb\n\n### C\n\nc\n\n## D ##\n\nd\n")
+    assert headings(document) == [("A",), ("A", "B"), ("A", "B", "C"), ("A", "D")]
+    assert document.title == "A"
+
+
+def test_underlined_headings_count_too() -> None:
+    assert headings(read("回滚手册\n====\n\n一\n\n步骤\n----\n\n二\n")) == [
+        ("回滚手册",),
+        ("回滚手册", "步骤"),
+    ]
+
+
+def test_a_heading_line_stays_in_the_text_of_its_section() -> None:
+    assert read("# A\n\ntext\n").sections[0].blocks == ("# A", "text")
+
+
+def test_hashes_inside_code_are_no_headings() -> None:
+    document = read("# A\n\n```sh\n# not a heading\nls\n\nls -l\n```\n")
+    assert headings(document) == [("A",)]
+    assert document.sections[0].blocks[1] == "```sh\n# not a heading\nls\n\nls -l\n```"
+
+
+def test_lists_and_tables_are_one_block_each() -> None:
+    table = "| a | b |\n|---|---|\n| 1 | 2 |"
+    items = "- one\n  - inner\n\n  more of one\n- two"
+    assert read(f"{items}\n\ntext\n\n{table}\n").sections[0].blocks == (items, "text", table)
+
+
+def test_front_matter_gives_title_description_and_tags() -> None:
+    document = read(
+        "---\ntitle: 发布 手册\ndescription: >\n  How to\n  release.\n"
+        "tags: [Team=Core, plain, bad=, x=1]\n---\n# Other\n"
+    )
+    assert document.title == "发布 手册"
+    assert document.description == "How to release."
+    assert document.tags == ("team=core", "x=1")
+    assert document.sections[0].blocks[0].startswith("---\ntitle: 发布 手册")
+
+
+def test_a_skill_is_called_by_its_name() -> None:
+    document = read(
+        "---\nname: pdf-fill\ndescription: Fill in PDF forms.\n---\n\n# PDF\n", "SKILL.md"
+    )
+    assert (document.title, document.description) == ("pdf-fill", "Fill in PDF forms.")
+
+
+def test_toml_front_matter_is_read() -> None:
+    assert read('+++\ntitle = "Hugo"\n+++\ntext\n').title == "Hugo"
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\n: [\n---\n",
+        "---\n- a\n- b\n---\n",
+        "---\ndate: 2024-99-99\n---\n",
+        "---\n? {a: 1}\n---\n",
+    ],
+)
+def test_front_matter_that_cannot_be_read_is_text(front: str) -> None:
+    document = read(front + "\nbody\n")
+    assert document.description == ""
+    assert "body" in document.sections[-1].blocks[-1]
+
+
+def test_a_rule_at_the_top_is_no_front_matter() -> None:
+    assert read("---\n\ntext\n").sections[0].blocks == ("---", "text")
+
+
+def test_headings_are_shown_without_markup() -> None:
+    document = read("# The **bold** [link](http://x) `code` &amp; more {#anchor}\n")
+    assert document.title == "The bold link code & more"
+
+
+def test_an_html_heading_at_the_top_is_the_title() -> None:
+    assert read('<h1 align="center"><b>Atlas</b></h1>\n\n## Install\n').title == "Atlas"
+
+
+def test_link_definitions_are_kept() -> None:
+    document = read("[a]: http://x\n\n[b]: http://y\n")
+    assert "http://x" in document.sections[0].blocks[0]
+    assert "http://y" in document.sections[0].blocks[0]
+
+
+def test_windows_line_ends_are_kept_in_the_text_and_not_in_the_blocks() -> None:
+    document = read("# A\r\n\r\none\r\ntwo\r\n")
+    assert document.text == "# A\r\n\r\none\r\ntwo\r\n"
+    assert document.sections[0].blocks == ("# A", "one\ntwo")
+
+
+def test_what_is_nested_too_deeply_falls_back_to_paragraphs() -> None:
+    deep = "".join("  " * level + "- x\n" for level in range(300)) + "\nafter\n\n# Later\n\nend\n"
+    blocks = [block for section in read(deep).sections for block in section.blocks]
+    assert blocks[-3:] == ["after", "# Later", "end"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#" * 100_000,
+        ">" * 50_000,
+        "- " * 50_000,
+        "[" * 100_000,
+        "*a **b " * 50_000,
+        "|" * 100_000,
+        "x" * 1_000_000,
+        " " * 1_000_000,
+        "word " * 200_000,
+        ("A line of some fifty characters, as people write.\n" * 5 + "\n") * 4_000,
+        "".join("  " * level + "- a\n" for level in range(700)),
+    ],
+)
+def test_a_megabyte_of_anything_is_read_in_linear_time(text: str) -> None:
+    start = time.process_time()
+    document = read(text)
+    assert time.process_time() - start < SECONDS
+    assert document.text == text
