@@ -63,15 +63,16 @@ def _moment(hours: int | None) -> datetime | None:
 
 
 _hours = st.none() | st.integers(0, 24)
+_parents = st.sampled_from(PLACES).map(lambda uri: uri.text) | st.sampled_from(
+    ("", "viking://resources/", "viking://resources/a/", "resources")
+)
 _text_filters = st.one_of(
     st.frozensets(st.sampled_from(("0", "1", "2", "7"))).map(lambda v: OneOf("level", v)),
     st.frozensets(st.sampled_from([kind.value for kind in ContextType])).map(
         lambda v: OneOf("context_type", v)
     ),
     st.frozensets(st.sampled_from((*NAMES, "")), max_size=3).map(lambda v: OneOf("name", v)),
-    st.frozensets(st.sampled_from(PLACES).map(lambda uri: uri.text) | st.just(""), max_size=3).map(
-        lambda v: OneOf("parent", v)
-    ),
+    st.frozensets(_parents, max_size=3).map(lambda v: OneOf("parent", v)),
 )
 _leaves = st.one_of(
     st.just(Everything()),
@@ -136,6 +137,8 @@ class _Place:
 
 
 def _random_place(rng: random.Random) -> _Place:
+    if rng.random() < 0.05:
+        return _Place(rng.choice(ACCOUNTS), ROOT, Level(rng.choice((0, 1))))
     uri = Uri.parse(rng.choice(ROOTS))
     for _ in range(rng.choice((0, 1, 1, 2, 2, 3))):
         uri = uri.child(rng.choice(NAMES))

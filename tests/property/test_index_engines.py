@@ -71,7 +71,7 @@ async def answers(index: SearchIndex, questions: Sequence[Probe]) -> list[list[H
     cut=st.integers(0, 2**16),
     questions=st.lists(probes(), min_size=1, max_size=5),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
     rules: IndexRules, log: list[Change], cut: int, questions: list[Probe]
 ) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.shelf import Maker, Shelf
 from contextfind.adapters.embedded.upkeep import Workshop
 from contextfind.domain.errors import UnavailableError
-from contextfind.domain.filters import Everything
+from contextfind.domain.filters import Everything, Tagged
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Probe
@@ -96,3 +97,32 @@ async def test_a_full_disk_is_no_error_of_the_index(
     await index.follow(changes(3))
     await index.aclose()
     assert "was not written" in caplog.text
+
+
+@pytest.mark.parametrize("tag", [None, "kind=rare"])
+@pytest.mark.parametrize("limit", [1, 7, 40])
+async def test_a_graph_asked_for_too_little_never_gives_fewer_than_there_are(
+    tag: str | None, limit: int
+) -> None:
+    rules = IndexRules(
+        exact_below=0, graph_from=5, graph_floor=1, oversample=0, neighbour_cost=1e-6
+    )
+    index = await opened(None, rules)
+    log = [
+        make_change(
+            i,
+            make_record(i, f"viking://resources/{i:03}", tags=() if i % 10 else ("kind=rare",)),
+            ["cache"],
+            [i],
+        )
+        for i in range(1, 301)
+    ]
+    await index.follow(log)
+    await asyncio.wrap_future(index._background.submit(int))
+    where = Everything() if tag is None else Tagged(tag)
+    [hits] = await index.search([replace(QUESTION, where=where, limit=limit, terms=())])
+    assert len(hits) == min(limit, 300 if tag is None else 30)
+    stats = index.stats()
+    assert stats["plan_neighbours"] == 1
+    assert stats.get("plan_widened", 0) > 0 or limit == 1
+    await index.aclose()
