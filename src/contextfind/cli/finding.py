@@ -7,10 +7,12 @@ from typing import Annotated, cast
 import typer
 
 from contextfind.cli.connection import Connection, client_command
-from contextfind.cli.screen import say, short, show, show_json, show_text, table
+from contextfind.cli.screen import console, say, short, show, show_json, show_text, table
 from contextfind.client.answers import FindOptions, Found, Hit
 
 PLAUSIBLE = 0.45  # a best hit below this probably answers something else (docs: the score)
+COLUMNS = ("score", "address", "why", "abstract")
+WIDE = 140  # columns of a terminal below which an address would be folded to fit beside the rest
 
 app = typer.Typer()
 
@@ -95,14 +97,14 @@ def ranked(found: Found) -> list[Hit]:
 
 
 def _show_table(hits: Sequence[Hit]) -> None:
-    made = table("score", "address", "why", "abstract")
+    stacked = console().width < WIDE
+    made = table("score", "address, why, abstract") if stacked else table(*COLUMNS)
     for hit in hits:
-        made.add_row(
-            f"{hit['score']:.3f}",
-            hit["uri"],
-            short(hit.get("match_reason") or "", 60),
-            short(hit.get("abstract") or ""),
-        )
+        why, abstract = short(hit.get("match_reason") or ""), short(hit.get("abstract") or "")
+        cells = [hit["uri"], why, abstract]
+        if stacked:
+            cells = ["\n".join(cell for cell in cells if cell)]
+        made.add_row(f"{hit['score']:.3f}", *cells)
     show(made)
 
 

@@ -1,8 +1,12 @@
+import io
 import json
-from typing import Any
+from contextlib import redirect_stdout
+from typing import Any, cast
 
 import pytest
 
+from contextfind.cli.finding import _show_table
+from contextfind.client.answers import Hit
 from tests.unit.cli.calling import call, error_of
 from tests.unit.cli.stub_server import StubServer
 
@@ -186,3 +190,17 @@ def test_the_key_comes_from_the_environment(stub: StubServer, name: str) -> None
 def test_the_older_name_of_the_url_works_too(stub: StubServer) -> None:
     stub.results(*FIND, found())
     assert call("find", "q", env={"OPENVIKING_URL": stub.url}).exit_code == 0
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_narrow_terminal_keeps_addresses_on_one_line() -> None:
+    address = "viking://resources/docs/release/rollback-of-a-release.md"
+    one = cast("Hit", hit(address, 0.7, abstract="What to do"))
+    with redirect_stdout(Terminal()) as written:
+        _show_table([one])
+    assert f"{address}\n" in written.getvalue()
+    assert "What to do" in written.getvalue()
