@@ -77,6 +77,7 @@ def rules_from(settings: Settings) -> ServerRules:
         max_upload_bytes=server.max_upload_bytes,
         answer_seconds=server.answer_seconds,
         wait_seconds=server.wait_seconds,
+        cors_origins=server.cors_origins,
     )
 
 
