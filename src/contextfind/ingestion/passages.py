@@ -169,20 +169,24 @@ def _merged(chunks: Iterable[_Chunk], rules: PassageRules) -> list[_Chunk]:
 
 
 def _joins(last: _Chunk, chunk: _Chunk, rules: PassageRules) -> bool:
-    above = chunk.headings[: len(last.headings)] == last.headings
     together = weight(last.text) + weight(chunk.text)
-    if last.bare and above:
+    if last.bare and _is_below(chunk, last):
         return together <= rules.longest
-    siblings = last.headings[:-1] == chunk.headings[:-1]
-    return last.tiny and chunk.tiny and (siblings or above) and together <= rules.target
+    related = last.headings[:-1] == chunk.headings[:-1] or _is_below(chunk, last)
+    return last.tiny and chunk.tiny and related and together <= rules.target
 
 
 def _join(last: _Chunk, chunk: _Chunk) -> _Chunk:
     text = f"{last.text}\n\n{chunk.text}"
-    if last.bare and chunk.headings[: len(last.headings)] == last.headings:
+    if last.bare and _is_below(chunk, last):
         return _Chunk(chunk.headings, text, tiny=chunk.tiny, bare=chunk.bare)
     bare = chunk.bare and not last.headings
     return _Chunk(_common([last.headings, chunk.headings]), text, tiny=True, bare=bare)
+
+
+def _is_below(chunk: _Chunk, last: _Chunk) -> bool:
+    depth = len(last.headings)
+    return len(chunk.headings) > depth and chunk.headings[:depth] == last.headings
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
