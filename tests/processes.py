@@ -37,6 +37,7 @@ class ServerProcess:
         self._arguments = [*arguments, "--embedder", embedder]
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         self.process: subprocess.Popen[bytes] | None = None
+        self.http = httpx.Client(base_url=self.url, timeout=60)
 
     def start(self, environment: Mapping[str, str] | None = None) -> Self:
         """Start and return at once."""
@@ -82,7 +83,7 @@ class ServerProcess:
 
     def call(self, method: str, path: str, **arguments: Any) -> Any:
         """Return `result` of a request that must succeed."""
-        answer = httpx.request(method, self.url + path, timeout=60, **arguments)
+        answer = self.http.request(method, path, **arguments)
         assert answer.status_code == 200, answer.text
         return answer.json()["result"]
 
@@ -102,4 +103,5 @@ class ServerProcess:
         trace: TracebackType | None,
     ) -> None:
         self.kill()
+        self.http.close()
         self._output.close()

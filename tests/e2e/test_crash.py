@@ -27,7 +27,7 @@ def uri(number: int) -> str:
 def write(server: ServerProcess, number: int, acknowledged: set[int]) -> None:
     request = {"uri": uri(number), "content": body(number), "mode": "create"}
     try:
-        answer = httpx.post(f"{server.url}/api/v1/content/write", json=request, timeout=10)
+        answer = server.http.post("/api/v1/content/write", json=request)
     except httpx.TransportError:
         return
     if answer.status_code == 200:
@@ -36,15 +36,13 @@ def write(server: ServerProcess, number: int, acknowledged: set[int]) -> None:
 
 def check_whole_or_absent(server: ServerProcess, acknowledged: set[int]) -> None:
     for number in range(FILES):
-        answer = httpx.get(
-            f"{server.url}/api/v1/content/read", params={"uri": uri(number)}, timeout=10
-        )
+        answer = server.http.get("/api/v1/content/read", params={"uri": uri(number)})
         if number in acknowledged:
             assert answer.status_code == 200, f"acknowledged {uri(number)} is lost"
         if answer.status_code == 200:
             assert answer.json()["result"] == body(number)
-            hits = server.find(f"marker{number}q", limit=1, level=2)
-            assert [hit["uri"] for hit in hits] == [uri(number)]
+            hits = server.find(f"marker{number}q closes it", limit=5, level=2)
+            assert uri(number) in [hit["uri"] for hit in hits]
 
 
 @pytest.mark.parametrize("acknowledgements", [5, 120])
@@ -87,7 +85,7 @@ def test_an_interrupted_ingest_is_finished_after_the_restart(tmp_path: Path) -> 
         )
         request = {"temp_file_id": upload["temp_file_id"], "to": "viking://resources/notes"}
         added = server.call("POST", "/api/v1/resources", json=request)
-        while not server.find("marker7q", limit=1, level=2):
+        while not server.find("marker7q closes it", limit=1, level=2):
             time.sleep(0.005)  # noqa: TID251 - a test waits for another process
         server.kill()
     with ServerProcess(tmp_path / "data") as server:
@@ -107,8 +105,7 @@ def test_answers_are_the_same_bytes_after_a_restart_and_without_the_index_direct
     def answers(server: ServerProcess) -> list[bytes]:
         queries = [f"topic{n} paragraph" for n in range(7)] + ["marker3q", "note closes it"]
         found = [
-            httpx.post(f"{server.url}/api/v1/search/find", json={"query": q, "limit": 20})
-            for q in queries
+            server.http.post("/api/v1/search/find", json={"query": q, "limit": 20}) for q in queries
         ]
         return [answer.content for answer in found]
 
