@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from examples.screen import screen
 from examples.serving import Api, Server, ServerFailedError, zip_of_folder
 
-LOG_WIDTH = 120
 TREE = Path(__file__).with_name("tree")
 PLACES = {
     "resources": "viking://resources/handbook",
@@ -66,8 +66,7 @@ QUESTIONS = (
 
 def main() -> int:
     """Run the demo; return the exit code."""
-    # A log file has no width of its own; addresses should still stand on one line there.
-    console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
+    console = screen()
     with tempfile.TemporaryDirectory(prefix="contextfind-demo-") as folder:
         try:
             with Server(Path(folder)) as server, Api(server.url, server.key) as api:

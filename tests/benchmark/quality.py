@@ -20,6 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from examples.screen import screen
 from examples.serving import Api, Server, ServerFailedError, zip_of
 from tests.benchmark.measures import DEPTH, Quality, mean_of, quality_of, quantile
 
@@ -145,7 +146,7 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     arguments = parser.parse_args()
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="contextfind-quality-") as work:
         for folder in arguments.sets:

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from examples.screen import screen
 from examples.serving import Api, Server, free_port, zip_of
 from tests.benchmark.generated import AREAS, Library
 from tests.benchmark.measures import quantile
@@ -192,7 +193,7 @@ def main() -> int:
     parser.add_argument("--finds", type=int, default=400, help="per kind and concurrency")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     arguments = parser.parse_args()
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     library = Library(arguments.documents)
     with (
         tempfile.TemporaryDirectory(prefix="contextfind-speed-") as work,
