@@ -1,4 +1,6 @@
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,12 @@ def test_the_mode_is_told_and_never_a_key(key: str) -> None:
     told = mode_of(load_settings(None, {}, {key: "hidden"}).settings)
     assert told.startswith("api_key")
     assert "hidden" not in told
+
+
+def test_starting_a_server_loads_no_library_that_only_some_files_need() -> None:
+    code = "import sys, contextfind.cli.serving; print(*sys.modules)"
+    loaded = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "contextfind.wiring" in loaded
+    assert not {"pypdf", "docx", "bs4", "markdownify"} & set(loaded)

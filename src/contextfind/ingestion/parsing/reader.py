@@ -1,6 +1,8 @@
 """Which reader a file gets, by its name."""
 
+import importlib
 from collections.abc import Callable
+from typing import TypeVar
 
 from contextfind.domain.documents import Document
 from contextfind.ingestion.parsing import definitions
@@ -14,9 +16,7 @@ from contextfind.ingestion.parsing.data import (
 )
 from contextfind.ingestion.parsing.decoding import binary_refusal, decode
 from contextfind.ingestion.parsing.markdown import read_markdown
-from contextfind.ingestion.parsing.markup import read_html, read_xml
 from contextfind.ingestion.parsing.notebook import read_notebook
-from contextfind.ingestion.parsing.office import read_pdf, read_word
 from contextfind.ingestion.parsing.plain import (
     read_asciidoc,
     read_log,
@@ -25,8 +25,23 @@ from contextfind.ingestion.parsing.plain import (
     read_tex,
 )
 
+Content = TypeVar("Content", str, bytes)
 TextReader = Callable[[str, str], Document]
 ByteReader = Callable[[str, bytes], Document]
+
+
+def _on_demand(module: str, name: str) -> Callable[[str, Content], Document]:
+    """Return a reader whose module is loaded with the first file that needs it.
+
+    The libraries behind these (PDF, Word, HTML) would add a third to the time a server needs to start.
+    """
+
+    def read(path: str, content: Content) -> Document:
+        loaded = importlib.import_module(f"contextfind.ingestion.parsing.{module}")
+        document: Document = getattr(loaded, name)(path, content)
+        return document
+
+    return read
 
 
 def _code(find: definitions.Finder) -> TextReader:
@@ -40,8 +55,10 @@ def _table(rows: dict[str, TextReader]) -> dict[str, TextReader]:
 _BY_SUFFIX = _table(
     {
         "md markdown mdown mkd mdx qmd rmd mdc": read_markdown,
-        "html htm xhtml": read_html,
-        "xml xsd xsl xslt rss atom svg plist csproj fsproj vbproj pom xaml wsdl": read_xml,
+        "html htm xhtml": _on_demand("markup", "read_html"),
+        "xml xsd xsl xslt rss atom svg plist csproj fsproj vbproj pom xaml wsdl": _on_demand(
+            "markup", "read_xml"
+        ),
         "json json5 jsonc webmanifest geojson har": read_json,
         "ipynb": read_notebook,
         "jsonl ndjson": read_json_lines,
@@ -78,7 +95,10 @@ _BY_NAME = _table(
         "cmakelists.txt requirements.txt procfile codeowners": _code(definitions.nothing),
     }
 )
-_BYTES: dict[str, ByteReader] = {"pdf": read_pdf, "docx": read_word}
+_BYTES: dict[str, ByteReader] = {
+    "pdf": _on_demand("office", "read_pdf"),
+    "docx": _on_demand("office", "read_word"),
+}
 # Refused by name, also where the bytes could be taken for some old encoding.
 _BINARY = (
     " png jpg jpeg gif bmp ico webp tif tiff heic avif psd mp3 wav ogg flac m4a mp4 mov avi mkv webm"
