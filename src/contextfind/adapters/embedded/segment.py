@@ -115,11 +115,6 @@ class Segment:
         return np.repeat(np.arange(self.size, dtype=np.int32), np.diff(self.row_start))
 
     @cached_property
-    def with_vector(self) -> BitMap:
-        """The records that have vectors."""
-        return bitmap_of(np.flatnonzero(np.diff(self.vector_start)))
-
-    @cached_property
     def of_level(self) -> tuple[BitMap, ...]:
         """The records of each level."""
         return tuple(bitmap_of(np.flatnonzero(self.level == lv.value)) for lv in LEVELS)

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyroaring import BitMap
 
-from contextfind.adapters.embedded.graph import load_graph, save_graph
+from contextfind.adapters.embedded.graph import Graph, load_graph, save_graph
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
@@ -48,7 +48,7 @@ class Shelf:
     def __init__(self, directory: Path, maker: Maker) -> None:
         self._directory = directory
         self._maker = maker
-        self._written: dict[Segment, str] = {}
+        self._written: dict[Segment | Graph, str] = {}
 
     def load(self) -> Snapshot:
         """Return what was written last, or an empty snapshot when that is not to be trusted."""
@@ -65,6 +65,8 @@ class Shelf:
     def write(self, snapshot: Snapshot, *, with_graphs: bool) -> None:
         """Make a snapshot durable and remove the files that it does not need.
 
+        with_graphs: also those not written yet; it holds the interpreter, see `save_graph`.
+
         Raises:
             OSError: the disk does not take it; what was there before still counts.
 
@@ -78,8 +80,7 @@ class Shelf:
         _sync(self._directory)
         needed = {name for entry in entries for name in (entry["segment"], entry["graph"])}
         self._sweep(needed)
-        alive = {view.segment for view in snapshot.views}
-        self._written = {s: name for s, name in self._written.items() if s in alive}
+        self._written = {part: name for part, name in self._written.items() if name in needed}
 
     def _heading(self) -> dict[str, Any]:
         maker = self._maker
@@ -107,6 +108,7 @@ class Shelf:
         graph = None
         if self._maker.graphs and entry["graph"] is not None:
             graph = load_graph(self._verified(entry["graph"]), segment.vectors)
+            self._written[graph] = entry["graph"]
         return View(segment, dead, graph)
 
     def _write_view(self, view: View, *, with_graphs: bool) -> dict[str, Any]:
@@ -114,13 +116,12 @@ class Shelf:
         if segment not in self._written:
             named = self._put_named(lambda path: pack_segment(segment, path), _SEGMENT)
             self._written[segment] = named
-        links = None
-        if with_graphs and graph is not None:
-            links = self._put_named(lambda path: save_graph(graph, path), _GRAPH)
+        if graph is not None and graph not in self._written and with_graphs:
+            self._written[graph] = self._put_named(lambda path: save_graph(graph, path), _GRAPH)
         return {
             "segment": self._written[segment],
             "dead": base64.b64encode(view.dead.serialize()).decode(),
-            "graph": links,
+            "graph": None if graph is None else self._written.get(graph),
         }
 
     def _put_named(self, fill: Callable[[Path], None], suffix: str) -> str:

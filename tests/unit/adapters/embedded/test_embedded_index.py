@@ -81,6 +81,22 @@ async def test_a_snapshot_is_written_behind_when_much_was_followed(tmp_path: Pat
     await index.aclose()
 
 
+async def test_a_snapshot_written_behind_keeps_the_graphs_that_were_written(
+    tmp_path: Path,
+) -> None:
+    index = await opened(tmp_path)
+    await index.follow(changes(30))
+    await asyncio.wrap_future(index._background.submit(int))
+    await index.aclose()
+    many = IndexRules(exact_below=0, graph_from=5, small_rows=1, merge_ratio=0, write_after=1)
+    again = await opened(tmp_path, many)
+    await again.follow(changes(1, begin=31))
+    await asyncio.wrap_future(again._background.submit(int))
+    kept = Shelf(tmp_path, Maker(DIMENSION, "tests", graphs=True)).load()
+    assert [view.graph is not None for view in kept.views] == [True, False]
+    await again.aclose()
+
+
 async def test_removed_records_leave_no_segment_behind() -> None:
     index = await opened(None)
     await index.follow(changes(3))
