@@ -186,7 +186,8 @@ def _report(
         show_json(task)
     else:
         _show_result(answer, result, packed)
-    if result.get("failed"):
+    taken = sum(int(result.get(what, 0)) for what in ("added", "updated", "unchanged"))
+    if result.get("failed") or taken == 0:
         raise typer.Exit(ExitCode.FAILED)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from contextfind.domain.records import Passage
+from contextfind.domain.records import Level, Passage
 from contextfind.ports import RecordStore, Tokenizer
 from contextfind.retrieval.frontier import Scored
 from contextfind.retrieval.judging import Judge
@@ -42,5 +42,6 @@ class ReasonWriter:
         if meaning is not None:
             parts.append(f"meaning {meaning:.2f}")
         if scored.score > scored.own:
-            parts.append("its directory matches")
+            is_file = scored.hit.level is Level.DETAIL
+            parts.append("its directory matches" if is_file else "files below it match")
         return ", ".join(parts) or "near the question"

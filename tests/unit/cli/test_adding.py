@@ -166,3 +166,10 @@ def test_an_upload_that_is_too_large_says_so(stub: StubServer, docs: Path) -> No
     result = call("add", str(docs), stub=stub)
     assert result.exit_code == 1
     assert "larger than 5 bytes" in result.stderr
+
+
+def test_an_add_that_took_nothing_in_has_failed(stub: StubServer, docs: Path) -> None:
+    ready(stub, task("completed", result={**RESULT, "added": 0, "updated": 0}))
+    result = call("add", str(docs), stub=stub)
+    assert result.exit_code == 1
+    assert "skipped logo.png: binary" in result.stderr

@@ -40,8 +40,8 @@ class DirectoryLock:
         except Timeout:
             raise FailedPreconditionError(
                 f"the data directory {str(self._directory)!r} is in use by {self._owner()}; stop "
-                "that one, or give this one another directory (storage.workspace in ov.conf, or "
-                "CONTEXTFIND_STORAGE__WORKSPACE)"
+                "that one, or give this one another directory (--data DIR, storage.path in ov.conf, "
+                "or CONTEXTFIND_DATA)"
             ) from None
         except OSError as error:
             self._lock.release()

@@ -122,7 +122,7 @@ def migrate(
         raise FailedPreconditionError(
             f"contextfind.db has version {version}, this contextfind knows up to "
             f"{len(migrations)}; install the contextfind that wrote it, or point "
-            "storage.workspace at another directory",
+            "storage.path at another directory",
             {"version": version, "known": len(migrations)},
         )
     for number, statements in enumerate(migrations[version:], start=version + 1):

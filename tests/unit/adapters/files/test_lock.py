@@ -30,7 +30,7 @@ def test_a_second_process_is_refused_within_a_second_and_told_why(tmp_path: Path
         with pytest.raises(FailedPreconditionError) as caught:
             DirectoryLock(tmp_path).acquire()
         assert time.monotonic() - before < 1
-        for told in (str(tmp_path), str(holder.pid), "stop that one", "storage.workspace"):
+        for told in (str(tmp_path), str(holder.pid), "stop that one", "storage.path"):
             assert told in str(caught.value)
         holder.kill()
     with DirectoryLock(tmp_path):

@@ -51,7 +51,7 @@ async def test_a_newer_file_is_refused_naming_both_versions(tmp_path: Path) -> N
         opened.execute("PRAGMA user_version = 99")
     with pytest.raises(FailedPreconditionError) as caught:
         await Database.open(tmp_path)
-    for told in ("99", str(len(MIGRATIONS)), "install", "storage.workspace"):
+    for told in ("99", str(len(MIGRATIONS)), "install", "storage.path"):
         assert told in str(caught.value)
 
 
