@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.house.reading import ROOT, SOURCE, functions, modules
 
 MODULE_LINES = 400
@@ -17,37 +15,45 @@ def name_of(path: Path) -> str:
     return path.relative_to(SOURCE).as_posix()
 
 
-@pytest.mark.parametrize("module", modules(), ids=name_of)
-class TestEveryModule:
-    def test_is_short(self, module: Path) -> None:
-        lines = module.read_text(encoding="utf-8").count("\n")
-        assert lines <= MODULE_LINES, f"{lines} lines; cut it along what it does"
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf-8"))
 
-    def test_has_short_functions(self, module: Path) -> None:
-        long = {name: lines for name, lines in functions(module) if lines > FUNCTION_LINES}
-        assert not long
 
-    def test_says_what_it_is(self, module: Path) -> None:
-        assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+def test_modules_are_short() -> None:
+    sizes = {name_of(one): one.read_text(encoding="utf-8").count("\n") for one in modules()}
+    assert {name: lines for name, lines in sizes.items() if lines > MODULE_LINES} == {}
 
-    def test_has_a_name_one_can_point_at(self, module: Path) -> None:
-        assert module.stem not in VAGUE_NAMES
-        assert module.parent.name not in VAGUE_NAMES
 
-    def test_imports_at_the_top(self, module: Path) -> None:
-        tree = ast.parse(module.read_text(encoding="utf-8"))
-        inside = [
-            ast.unparse(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            for inner in ast.walk(node)
-            if isinstance(inner, ast.Import | ast.ImportFrom)
-        ]
-        assert not inside
+def test_functions_are_short() -> None:
+    sizes = {f"{name_of(one)}:{name}": n for one in modules() for name, n in functions(one)}
+    assert {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES} == {}
 
-    def test_leaves_nothing_for_later(self, module: Path) -> None:
-        left = re.findall(r"\b(?:TODO|FIXME|XXX|HACK|INTERIM)\b.*", module.read_text("utf-8"))
-        assert not left
+
+def test_every_module_says_what_it_is() -> None:
+    assert [name_of(one) for one in modules() if not ast.get_docstring(tree_of(one))] == []
+
+
+def test_modules_and_rooms_have_names_one_can_point_at() -> None:
+    vague = [one for one in modules() if VAGUE_NAMES & {one.stem, one.parent.name}]
+    assert vague == []
+
+
+def test_imports_stand_at_the_top() -> None:
+    inside = [
+        f"{name_of(module)}: {ast.unparse(inner)}"
+        for module in modules()
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    ]
+    assert inside == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    marks = re.compile(r"\b(?:TODO|FIXME|XXX|HACK|INTERIM)\b.*")
+    left = [(name_of(one), marks.findall(one.read_text("utf-8"))) for one in modules()]
+    assert [found for found in left if found[1]] == []
 
 
 def swallowing_handlers(module: Path) -> list[str]:
