@@ -102,7 +102,7 @@ async def test_an_add_that_waits_says_what_became_of_every_file(api):
     assert response.json()["telemetry"]["summary"]["operation"] == "resources.add"
     waited = api.house.jobs.patience[0]
     assert waited is not None
-    assert math.isclose(waited, 300, abs_tol=5)
+    assert math.isclose(waited, 3_600, abs_tol=5)
 
 
 async def test_the_wait_is_as_long_as_asked_and_never_without_bound(api):

@@ -94,7 +94,7 @@ class ServerSettings(Section):
         default=60.0, description="An answer that needs longer is given up with DEADLINE_EXCEEDED."
     )
     wait_seconds: Seconds = Field(
-        default=300.0, description="How long `wait=true` waits when the caller names no `timeout`."
+        default=3_600.0, description="How long `wait=true` waits when the caller names no `timeout`."
     )
 
     @model_validator(mode="after")

@@ -1,14 +1,19 @@
 """Moments as callers write them: `2026-11-30`, `2026-11-30T08:00:00+08:00`, `7d`."""
 
 import re
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Literal
+
+from dateutil.parser import isoparser
 
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import Between, TimeField
 
 Bound = Literal["since", "until"]
 
+_ISO = isoparser()  # ISO 8601, any one character between date and time
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE_LENGTH = 10
 _RELATIVE = re.compile(r"([0-9]+) ?([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EXPECTED = "an ISO 8601 time, a date YYYY-MM-DD, or a number with s, m, h, d or w such as 7d"
@@ -29,16 +34,17 @@ def parse_moment(text: str, bound: Bound, now: datetime) -> datetime:
         relative = _RELATIVE.fullmatch(plain)
         if relative is not None:
             return now - timedelta(**{_UNITS[relative[2]]: int(relative[1])})
-        day = _date(plain)
-        if day is not None:
+        moment = _ISO.isoparse(plain)
+        if _DATE.fullmatch(plain):
             edge = time.min if bound == "since" else time.max
-            return datetime.combine(day, edge, UTC)
-        moment = datetime.fromisoformat(plain)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return datetime.combine(moment, edge, UTC)
+        if len(plain) > _DATE_LENGTH:  # a year or a month alone does not say which end it means
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise InvalidArgumentError(
-            f"{bound} is {text!r}; expected {_EXPECTED}", {"field": bound, "value": text}
-        ) from None
+        pass
+    raise InvalidArgumentError(
+        f"{bound} is {text!r}; expected {_EXPECTED}", {"field": bound, "value": text}
+    )
 
 
 def parse_period(
@@ -60,10 +66,3 @@ def parse_period(
             {"field": "since", "value": since},
         )
     return Between(field, start, end)
-
-
-def _date(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None

@@ -30,7 +30,9 @@ class ServerRules:
     max_body_bytes: int = 32 * MEBIBYTE
     max_upload_bytes: int = 512 * MEBIBYTE
     answer_seconds: float = 60.0
-    wait_seconds: float = 300.0
+    wait_seconds: float = (
+        3_600.0  # an ingest by a local model takes minutes; the caller has a timeout of its own
+    )
     longest_wait_seconds: float = 3_600.0
     ready_seconds: float = 2.0
     opening_seconds: float = 5.0

@@ -96,10 +96,17 @@ def test_any_text_is_either_a_moment_in_utc_or_refused(text):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.datetimes(timezones=st.timezones()))
+@given(st.datetimes(min_value=datetime(1980, 1, 1), timezones=st.timezones()))  # noqa: DTZ001
 def test_a_time_with_a_zone_is_that_instant(moment):
+    # Before 1980 some zones lay seconds off a full minute, which ISO 8601 cannot say.
     try:
         expected = moment.astimezone(UTC)
     except OverflowError:
         return
     assert parse_moment(moment.isoformat(), "since", NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["2026", "2026-11", "20261130", "2026-W48-1", "2026-334"])
+def test_a_date_is_written_with_year_month_and_day(text):
+    with pytest.raises(InvalidArgumentError, match="YYYY-MM-DD"):
+        parse_moment(text, "until", NOW)
