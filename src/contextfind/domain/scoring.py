@@ -9,6 +9,12 @@ children: the best `own` in that directory. Measured in docs/benchmarks.md; belo
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Number = TypeVar("Number", float, NDArray[np.float64])  # one score, or those of many hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +56,19 @@ def own_score(meaning: float | None, words: float | None, meaning_weight: float)
     return min(meaning_weight * meaning + (1 - meaning_weight) * words, 1.0)
 
 
-def propagate(own: float, parent: float, alpha: float) -> float:
+def propagate(own: Number, parent: Number, alpha: float) -> Number:
     """Return the final score of a file below a directory with that evidence."""
     return alpha * own + (1 - alpha) * parent
 
 
-def directory_score(own: float, evidence: float | None, directory_own: float) -> float:
+def directory_score(own: Number, evidence: Number, directory_own: float) -> Number:
     """Return what a directory is worth: mostly its best file, a little its own text.
 
-    `evidence * (1 - directory_own * (1 - own))`, so a folder never outranks the file that makes it
-    interesting; without any file seen below it, its own text times `1 - directory_own`.
+    Never more than its evidence, so a folder never outranks the file that makes it interesting.
     """
-    if evidence is None:
-        return (1 - directory_own) * own
     return evidence * (1 - directory_own * (1 - own))
+
+
+def lone_directory_score(own: Number, directory_own: float) -> Number:
+    """Return what a directory is worth below which no file was seen: its own text, with a discount."""
+    return (1 - directory_own) * own

@@ -2,11 +2,14 @@
 
 import heapq
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from contextfind.domain.records import Level, RecordId
-from contextfind.domain.scoring import directory_score, propagate
-from contextfind.domain.uri import Uri
+from contextfind.domain.scoring import directory_score, lone_directory_score, propagate
+from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Hit
 from contextfind.retrieval.judging import Judge
 
@@ -41,7 +44,6 @@ class Scored:
     score: float
 
 
-@dataclass(slots=True)
 class Frontier:
     """Directories still to open, hits found so far, and whether to go on.
 
@@ -49,93 +51,128 @@ class Frontier:
     nothing here waits for anything. A directory is worth its evidence: the best own score of a file
     seen in it, or that of a directory below it times `1 - directory_own`. So priorities sharpen
     while the walk goes on; ties are opened by address.
+
+    Hits are kept as columns: every round scores all of them again, some hundreds, because the
+    evidence of their directories may have risen.
     """
 
-    judge: Judge
-    rules: WalkRules
-    limit: int
-    opened: list[tuple[Uri, float]] = field(default_factory=list)
-    _doors: dict[Uri, float] = field(default_factory=dict)  # closed ones: their own text's score
-    _known: set[Uri] = field(default_factory=set)  # opened or in `_doors`
-    _evidence: dict[Uri, float] = field(default_factory=dict)
-    _pool: dict[RecordId, tuple[Hit, float]] = field(default_factory=dict)
-    _last_top: tuple[RecordId, ...] = ()
-    _quiet_rounds: int = 0
-    _rounds: int = 0
+    def __init__(self, judge: Judge, rules: WalkRules, limit: int) -> None:
+        self.opened: list[tuple[Uri, float]] = []
+        self._judge = judge
+        self._rules = rules
+        self._limit = limit
+        self._doors: dict[str, float] = {}  # closed ones, by address: their own text's score
+        self._known: set[str] = set()  # opened or in `_doors`
+        self._evidence: dict[str, float] = {}
+        self._row: dict[RecordId, int] = {}
+        self._hits: list[Hit] = []
+        self._own: list[float] = []
+        self._source: list[
+            str
+        ] = []  # whose evidence counts: a file's directory, a directory itself
+        self._last_top: list[RecordId] | None = None
+        self._quiet_rounds = 0
+        self._rounds = 0
 
     def push(self, directory: Uri, own: float = 0.0) -> None:
         """Queue a directory that was not opened yet; the better own score stays."""
-        if directory not in self._known:
-            self._known.add(directory)
-            self._doors[directory] = own
-        elif directory in self._doors:
-            self._doors[directory] = max(self._doors[directory], own)
+        address = directory.text
+        if address not in self._known:
+            self._known.add(address)
+            self._doors[address] = own
+        elif address in self._doors:
+            self._doors[address] = max(self._doors[address], own)
 
     def see(self, hits: Iterable[Hit], *, keep: bool) -> None:
         """Learn from hits; `keep` says that they passed the filter and may be answered."""
         for hit in hits:
-            own = self.judge.own(hit)
+            own = self._judge.own(hit)
+            address = hit.uri.text
             if hit.level is Level.DETAIL:
-                self._testify(hit.uri, own)
+                address = _above(address)
+                self._testify(address, own)
             else:
                 self.push(hit.uri, own)
-            if keep:
-                self._pool[hit.id] = (hit, own)
+            if keep and hit.id not in self._row:
+                self._row[hit.id] = len(self._hits)
+                self._hits.append(hit)
+                self._own.append(own)
+                self._source.append(address)
 
     def start_from_parents(self, hits: Iterable[Hit]) -> None:
         """Queue the directories of the best leaves, so that the walk never misses what flat search found."""
-        leaves = [hit for hit in hits if hit.level is Level.DETAIL]
-        best = heapq.nsmallest(
-            self.rules.global_search_topk, leaves, key=lambda hit: (-self.judge.own(hit), hit.uri)
-        )
-        for hit in best:
-            if hit.uri.parent is not None:
-                self.push(hit.uri.parent)
+        leaves = [
+            (-self._judge.own(hit), hit.uri.text) for hit in hits if hit.level is Level.DETAIL
+        ]
+        for _, address in heapq.nsmallest(self._rules.global_search_topk, leaves):
+            self.push(Uri(_above(address)))
 
     def take(self) -> Sequence[Uri]:
         """Return the next directories to open, best first; none when the walk is over."""
-        converged = self._quiet_rounds >= self.rules.max_convergence_rounds
-        if converged or self._rounds >= self.rules.max_rounds:
+        converged = self._quiet_rounds >= self._rules.max_convergence_rounds
+        if converged or self._rounds >= self._rules.max_rounds:
             return ()
         self._rounds += 1
-        batch = heapq.nsmallest(
-            self.rules.batch, self._doors, key=lambda uri: (-self._worth(uri), uri)
-        )
-        for uri in batch:
-            self.opened.append((uri, round(self._worth(uri), SCORE_DIGITS)))
-            del self._doors[uri]
-        return batch
+        worth = ((-self._worth(address, own), address) for address, own in self._doors.items())
+        batch = heapq.nsmallest(self._rules.batch, worth)
+        for negated, address in batch:
+            self.opened.append((Uri(address), round(-negated, SCORE_DIGITS)))
+            del self._doors[address]
+        return [Uri(address) for _, address in batch]
 
     def end_round(self) -> None:
         """Note whether this round changed the best `limit` hits."""
-        top = tuple(scored.hit.id for scored in self.ranked()[: self.limit])
+        top = [scored.hit.id for scored in self.ranked(self._limit)]
         self._quiet_rounds = self._quiet_rounds + 1 if top == self._last_top else 0
         self._last_top = top
 
-    def ranked(self) -> Sequence[Scored]:
-        """Return every hit so far, best first, ties by address and level."""
-        scored = [Scored(hit, own, self._final(hit, own)) for hit, own in self._pool.values()]
-        return sorted(scored, key=lambda s: (-s.score, s.hit.uri, s.hit.level))
+    def ranked(self, limit: int | None = None) -> Sequence[Scored]:
+        """Return the best `limit` hits so far (None = all), best first, ties by address and level."""
+        if not self._hits:
+            return []
+        scores = self._scores()
+        rows = np.arange(len(scores))
+        if limit is not None and limit < len(scores):
+            cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+            rows = np.flatnonzero(scores >= cut)  # with all that tie for the last places
+        scored = [
+            Scored(self._hits[row], self._own[row], score)
+            for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
+        ]
+        scored.sort(key=lambda s: (-s.score, s.hit.uri.text, s.hit.level))
+        return scored[:limit]
 
-    def _testify(self, leaf: Uri, own: float) -> None:
-        """Raise the evidence of the directories above a file, less with every step up."""
-        fade = 1 - self.judge.rules.directory_own
-        above, evidence = leaf.parent, own
-        while above is not None and self._evidence.get(above, -1.0) < evidence:
-            self._evidence[above] = evidence
-            above, evidence = above.parent, evidence * fade
+    def _testify(self, directory: str, own: float) -> None:
+        """Raise the evidence of a file's directory, and less with every step up."""
+        fade = 1 - self._judge.rules.directory_own
+        evidence = own
+        while self._evidence.get(directory, -1.0) < evidence:
+            self._evidence[directory] = evidence
+            if directory == ROOT.text:
+                return
+            directory, evidence = _above(directory), evidence * fade
 
-    def _final(self, hit: Hit, own: float) -> float:
-        if hit.level is Level.DETAIL:
-            evidence = 0.0 if hit.uri.parent is None else self._evidence.get(hit.uri.parent, 0.0)
-            score = propagate(own, evidence, self.judge.rules.score_propagation_alpha)
-        else:
-            score = directory_score(
-                own, self._evidence.get(hit.uri), self.judge.rules.directory_own
-            )
-        return round(min(max(score, 0.0), 1.0), SCORE_DIGITS)
+    def _worth(self, door: str, own: float) -> float:
+        evidence, share = self._evidence.get(door), self._judge.rules.directory_own
+        if evidence is None:
+            return lone_directory_score(own, share)
+        return directory_score(own, evidence, share)
 
-    def _worth(self, door: Uri) -> float:
-        return directory_score(
-            self._doors[door], self._evidence.get(door), self.judge.rules.directory_own
-        )
+    def _scores(self) -> NDArray[np.float64]:
+        """Return the final score of every hit: `propagate` and `directory_score`, all at once."""
+        rules = self._judge.rules
+        own = np.array(self._own)
+        evidence = np.array([self._evidence.get(address, -1.0) for address in self._source])
+        leaf = np.array([hit.level is Level.DETAIL for hit in self._hits])
+        alpha, share = rules.score_propagation_alpha, rules.directory_own
+        files = propagate(own, evidence, alpha)
+        lone = lone_directory_score(own, share)
+        folders = np.where(evidence < 0, lone, directory_score(own, evidence, share))
+        final: NDArray[np.float64] = np.where(leaf, files, folders)
+        return final.clip(0.0, 1.0).round(SCORE_DIGITS)
+
+
+def _above(address: str) -> str:
+    """Return the address of the directory that lists this one."""
+    head = address.rpartition("/")[0]
+    return ROOT.text if len(head) < len(ROOT.text) else head

@@ -2,7 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfind.domain.scoring import Calibration, directory_score, own_score, propagate
+from contextfind.domain.scoring import (
+    Calibration,
+    directory_score,
+    lone_directory_score,
+    own_score,
+    propagate,
+)
 
 E5 = Calibration(floor=0.7, span=0.2)
 shares = st.floats(0, 1)
@@ -45,4 +51,4 @@ def test_a_directory_never_outranks_the_file_that_makes_it_interesting(
 
 
 def test_a_directory_without_known_files_counts_by_its_own_text_with_a_discount() -> None:
-    assert directory_score(0.5, None, 0.2) == pytest.approx(0.4)
+    assert lone_directory_score(0.5, 0.2) == pytest.approx(0.4)
