@@ -105,7 +105,15 @@ _FIRST = (
     ) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+# A removed user keeps its name, so that nobody inherits its tree by taking it; a key has no role
+# of its own, so that a change of its user's cannot be forgotten.
+_REMOVED_USERS = (
+    "ALTER TABLE users ADD COLUMN removed_at INTEGER",
+    "ALTER TABLE keys DROP COLUMN role",
+    "CREATE INDEX keys_by_user ON keys (account, user)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS)
 
 
 def migrate(

@@ -3,13 +3,17 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME, Database
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.adapters.sqlite.schema import MIGRATIONS, migrate
 from contextfind.domain.errors import FailedPreconditionError, UnavailableError
+from contextfind.domain.identity import Identity
 
 
 @pytest.fixture
@@ -70,3 +74,44 @@ async def test_every_commit_is_synced_and_references_are_checked(tmp_path: Path)
 
     assert await database.write(work) == ["wal", 2, 1]
     await database.aclose()
+
+
+def fill_version_1(file: Path) -> None:
+    """Make a file as the first version wrote it: a record, and everything about identities."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as opened:
+        migrate(opened, MIGRATIONS[:1])
+        opened.execute(
+            "INSERT INTO records (account, owner, uri, parent, name, level, context_type, abstract,"
+            " tags, created_at, updated_at, content, source, size) VALUES ('acme', '',"
+            " 'viking://resources/a.md', 'viking://resources', 'a.md', 2, 'resource', 'about a',"
+            " '[]', 1, 2, '', '', 7)"
+        )
+        opened.execute("INSERT INTO accounts VALUES ('acme', 1)")
+        for user, role in (("ann", "admin"), ("ben", "user"), ("Ben", "user")):
+            opened.execute("INSERT INTO users VALUES ('acme', ?, ?, 2)", (user, role))
+            opened.execute(
+                "INSERT INTO keys VALUES (?, 'acme', ?, ?, ?, 'cf_1', 'laptop', 3, 4)",
+                (f"key of {user}", user, role, f"digest of {user}"),
+            )
+
+
+async def test_a_file_of_the_first_version_opens_and_keeps_everything(tmp_path: Path) -> None:
+    fill_version_1(tmp_path / FILE_NAME)
+    database = await Database.open(tmp_path)
+    store = SqliteIdentityStore(database)
+    users = [(one.id, one.role) for one in await store.users("acme")]
+    assert users == [("Ben", "user"), ("ann", "admin"), ("ben", "user")]
+    for name, role in users:
+        found = await store.key(f"digest of {name}")
+        assert found is not None
+        assert found.identity == Identity("acme", name, role)
+        assert (found.id, found.hint, found.label) == (f"key of {name}", "cf_1", "laptop")
+        assert found.last_used_at == found.created_at + timedelta(microseconds=1)
+    records = await SqliteRecordStore(database).counts("acme")
+    assert records["files"] == 1
+    assert await store.remove_user("acme", "ben", found.created_at) == 1
+    assert [one.id for one in await store.users("acme")] == ["Ben", "ann"]
+    await database.aclose()
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as opened:
+        assert version(opened) == len(MIGRATIONS)
+        assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
