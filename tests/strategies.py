@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 from contextfind.domain.filters import (
     And,
     Between,
+    Contains,
     Everything,
     Filter,
     Not,
     Nothing,
+    Numbered,
     OneOf,
     Or,
     Prefixed,
     Tagged,
     Under,
+    Used,
 )
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
@@ -92,16 +95,37 @@ _leaves = st.one_of(
         st.sampled_from(("", "/", "/a", "a", None)),
     ),
     st.sampled_from(("", "vik", "viking:/", "viking://u", "http")).map(Prefixed),
-)
-filters: st.SearchStrategy[Filter] = st.recursive(
-    _leaves,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts))),
-        st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts))),
-        inner.map(Not),
+    st.sampled_from(("", "a", "A", "b", "%", "_", ".m", "文", "zz")).map(
+        lambda text: Contains("name", text)
     ),
-    max_leaves=6,
+    st.sampled_from(("", "=", "lang=", "e", "=zh", "K", "%")).map(
+        lambda text: Contains("tags", text)
+    ),
+    st.lists(st.integers(-1, 60).map(RecordId), max_size=20).map(Numbered.of),
 )
+_counts = st.none() | st.integers(-1, 4)
+_store_leaves = st.one_of(
+    st.builds(Used, _counts, _counts),
+    st.sampled_from(("", "about", "a.", "About", "roll", "文档", "_", "\0", "zz")).map(
+        lambda text: Contains("abstract", text)
+    ),
+)
+
+
+def _combined(leaves: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3).map(lambda parts: And(tuple(parts))),
+            st.lists(inner, max_size=3).map(lambda parts: Or(tuple(parts))),
+            inner.map(Not),
+        ),
+        max_leaves=6,
+    )
+
+
+filters = _combined(_leaves)  # what an index answers
+store_filters = _combined(_leaves | _store_leaves)  # and with what only the store knows
 
 
 @st.composite
@@ -155,6 +179,7 @@ def _random_record(rng: random.Random, record_id: int, place: _Place) -> Record:
         tags=tuple(tag for tag in TAGS if rng.random() < 0.3),
         created_at=NOON + timedelta(hours=rng.randrange(24)),
         updated_at=NOON + timedelta(hours=rng.randrange(24)),
+        active_count=rng.choice((0, 0, 0, 1, 2, 3)),
     )
 
 

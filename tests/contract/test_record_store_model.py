@@ -15,13 +15,23 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
-from contextfind.domain.filters import Filter, matches
+from contextfind.domain.filters import Filter, Nothing, matches
 from contextfind.domain.records import ContextType, Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.store import Change, Commit, RecordDraft, RecordStore
 from tests.builders import NOON, make_passages, unit
-from tests.strategies import ACCOUNTS, NAMES, PLACES, ROOTS, TAGS, USERS, WORDS, filters, scopes
+from tests.strategies import (
+    ACCOUNTS,
+    NAMES,
+    PLACES,
+    ROOTS,
+    TAGS,
+    USERS,
+    WORDS,
+    scopes,
+    store_filters,
+)
 
 _uris = st.builds(
     lambda root, names: Uri.parse("/".join([root, *names])),
@@ -165,7 +175,13 @@ async def _check_select(
         records = [
             change.record for change in await store.changes(0, 1_000) if change.record is not None
         ]
+        for one in (store, memory):
+            await one.touch([record.id for record in records for _ in range(record.id % 4)])
+        records = [record for record in await store.get([r.id for r in records]) if record]
         for scope, where, limit in questions:
+            ids = sorted(record.id for record in _expected(records, scope, where, 1_000))
+            for one in (store, memory):
+                assert await one.matching(scope, [Nothing(), where]) == [[], ids]
             expected = _expected(records, scope, where, limit)
             assert await store.select(scope, where, limit) == expected
             assert await memory.select(scope, where, limit) == expected
@@ -177,7 +193,7 @@ async def _check_select(
 @given(
     commits=st.lists(_steps.map(lambda step: step.commit), max_size=12),
     questions=st.lists(
-        st.tuples(scopes(), filters, st.sampled_from((1, 3, 100))), min_size=1, max_size=30
+        st.tuples(scopes(), store_filters, st.sampled_from((1, 3, 100))), min_size=1, max_size=30
     ),
 )
 def test_select_keeps_exactly_what_matches_within_the_scope(

@@ -16,7 +16,8 @@ class Probe:
     """One question to the index: the best `limit` records by meaning and the best by words.
 
     scope: whose records; applied apart from `where` and before everything else.
-    where: only records that match may be returned, and all of them are candidates.
+    where: only records that match may be returned, and all of them are candidates. It holds no
+        `store_conditions`: those are resolved to the ids that satisfy them first.
     limit: how many records each channel may put forward, at least 1.
     vector: shape (dimension,), float32, unit length; None asks by words alone.
     terms: tokens of the query, in any order, repeats are ignored; empty asks by meaning alone.
@@ -66,7 +67,8 @@ class SearchIndex(Protocol):
         A probe with neither vector nor terms finds nothing.
 
         Raises:
-            InvalidArgumentError: a vector of another dimension, or one that is not finite.
+            InvalidArgumentError: a vector of another dimension, or one that is not finite; or a filter
+                that asks for what only the store knows.
             UnavailableError: the engine cannot be reached.
 
         """

@@ -167,6 +167,12 @@ class RecordStore(Protocol):
         """Return matching records, newest `updated_at` first, ties by address, then level."""
         ...
 
+    async def matching(
+        self, scope: Scope, wheres: Sequence[Filter]
+    ) -> Sequence[Sequence[RecordId]]:
+        """Return for each filter the ids of all records that match it, ascending."""
+        ...
+
     async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
         """Say for each address whether anything is stored at or below it."""
         ...

@@ -1,6 +1,6 @@
 """A filter to a bitmap of a segment's records, one arm per node of the language."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import assert_never
@@ -17,18 +17,22 @@ from contextfind.adapters.embedded.segment import (
     micros,
     union_of,
 )
+from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import (
     And,
     Between,
+    Contains,
     Everything,
     Filter,
     Not,
     Nothing,
+    Numbered,
     OneOf,
     Or,
     Prefixed,
     Tagged,
     Under,
+    Used,
 )
 from contextfind.domain.uri import ROOT, SCHEME, Uri
 
@@ -49,13 +53,18 @@ class Mask:
         self._universe = union_of(group.records for group in groups)
 
     def records(self, where: Filter) -> BitMap:
-        """Return the records that match."""
+        """Return the records that match.
+
+        Raises:
+            InvalidArgumentError: the filter asks for what only the store knows.
+
+        """
         known = self._known.get(where)
         if known is None:
             known = self._known[where] = self._compile(where)
         return known
 
-    def _compile(self, where: Filter) -> BitMap:  # noqa: C901, PLR0911 - one arm per node
+    def _compile(self, where: Filter) -> BitMap:  # noqa: C901, PLR0911, PLR0912 - one arm per node
         match where:
             case Everything():
                 return self._universe
@@ -78,6 +87,12 @@ class Mask:
                 return union_of(r for g in self._groups for r in under(self._segment, g, directory))
             case Prefixed(prefix):
                 return union_of(r for g in self._groups for r in self._prefixed(g, prefix))
+            case Contains():
+                return self._containing(where)
+            case Numbered():
+                return bitmap_of(np.sort(self._segment.holding(where.ids)))
+            case Used():
+                raise _only_stored(where)
             case _:
                 assert_never(where)
 
@@ -90,7 +105,7 @@ class Mask:
                 columns = self._segment.of_context_type
                 spelled = [kind.value for kind in CONTEXT_TYPES]
             case "name":
-                return self._named(where.values)
+                return self._named(where.values.__contains__)
             case "parent":
                 return union_of(self._children(where.values))
             case _:
@@ -98,9 +113,22 @@ class Mask:
         wanted = (c for c, text in zip(columns, spelled, strict=True) if text in where.values)
         return reduce(or_, wanted, BitMap())
 
-    def _named(self, values: frozenset[str]) -> BitMap:
-        names = self._segment.names
-        places = [place for place, name in enumerate(names) if name in values]
+    def _containing(self, where: Contains) -> BitMap:
+        wanted, tags = where.substring, self._segment.tags
+        match where.field:
+            case "abstract":
+                raise _only_stored(where)
+            case "name":
+                return self._named(lambda name: wanted in name)
+            case "tags":
+                spans = [slice(*tags.span(tag)) for tag in tags.keys if wanted in tag]
+                members = [tags.members[span] for span in spans]
+                return bitmap_of(np.unique(np.concatenate([tags.members[:0], *members])))
+            case _:
+                assert_never(where.field)
+
+    def _named(self, wanted: Callable[[str], bool]) -> BitMap:
+        places = [place for place, name in enumerate(self._segment.names) if wanted(name)]
         return bitmap_of(np.flatnonzero(np.isin(self._segment.name_of, places)))
 
     def _children(self, parents: frozenset[str]) -> Iterator[Range]:
@@ -152,3 +180,7 @@ def _folder_of_parent(parent: str) -> str | None:
     if parent in ("", SCHEME):
         return parent
     return None if parent.endswith("/") else parent + "/"
+
+
+def _only_stored(where: Contains | Used) -> InvalidArgumentError:
+    return InvalidArgumentError(f"the search index cannot answer {where}; the store can")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contextfind.domain.errors import InvalidArgumentError
-from contextfind.domain.filters import matches
+from contextfind.domain.filters import matches, store_conditions
 from contextfind.domain.records import Matrix, Passage, Record, RecordId, Vector
 from contextfind.ports.index import Hit, Probe
 from contextfind.ports.models import Tokenizer
@@ -38,6 +38,8 @@ class MemoryIndex:
         for probe in probes:
             if probe.vector is not None:
                 self._check(probe.vector)
+            if unknown := store_conditions(probe.where):
+                raise InvalidArgumentError(f"the search index cannot answer {unknown}")
         return [self._answer(probe) for probe in probes]
 
     async def position(self) -> int:

@@ -105,6 +105,13 @@ class MemoryRecordStore:
         found = [record for record in self._allowed(scope, ROOT) if matches(where, record)]
         return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
 
+    async def matching(
+        self, scope: Scope, wheres: Sequence[Filter]
+    ) -> Sequence[Sequence[RecordId]]:
+        """See `RecordStore.matching`."""
+        seen = self._allowed(scope, ROOT)
+        return [sorted(r.id for r in seen if matches(where, r)) for where in wheres]
+
     async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
         """See `RecordStore.known`."""
         return [bool(self._allowed(scope, uri)) for uri in uris]

@@ -13,15 +13,18 @@ from contextfind.adapters.sqlite.rows import microseconds
 from contextfind.domain.filters import (
     And,
     Between,
+    Contains,
     Everything,
     Filter,
     Not,
     Nothing,
+    Numbered,
     OneOf,
     Or,
     Prefixed,
     Tagged,
     Under,
+    Used,
 )
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -81,7 +84,7 @@ def below(directory: Uri) -> Condition:
     )
 
 
-def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911 - one arm per node
+def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911, PLR0912 - one arm per node
     """Return the condition that `domain.filters.matches` a record."""
     match where:
         case Everything():
@@ -109,6 +112,13 @@ def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911 - one arm per n
             return at_or_below(directory)
         case Prefixed(prefix):
             return _prefixed(prefix)
+        case Contains():
+            return _containing(where)
+        case Used():
+            return _used(where)
+        case Numbered():
+            ids = json.dumps(where.ids.tolist())
+            return Condition("id IN (SELECT value FROM json_each(?))", (ids,))
         case _:
             assert_never(where)
 
@@ -148,6 +158,30 @@ def _between(where: Between) -> Condition:
         bounds.append(Condition(f"{where.field} >= ?", (microseconds(where.since),)))
     if where.until is not None:
         bounds.append(Condition(f"{where.field} <= ?", (microseconds(where.until),)))
+    return conjunction(bounds)
+
+
+def _containing(where: Contains) -> Condition:
+    if not _is_storable(where.substring):
+        return _FALSE
+    match where.field:
+        case "abstract":
+            sql = "instr(abstract, ?) > 0"
+        case "name":
+            sql = "instr(name, ?) > 0"
+        case "tags":
+            sql = "id IN (SELECT record FROM tags WHERE instr(tag, ?) > 0)"
+        case _:
+            assert_never(where.field)
+    return Condition(sql, (where.substring,))
+
+
+def _used(where: Used) -> Condition:
+    bounds = []
+    if where.least is not None:
+        bounds.append(Condition("active_count >= ?", (where.least,)))
+    if where.most is not None:
+        bounds.append(Condition("active_count <= ?", (where.most,)))
     return conjunction(bounds)
 
 

@@ -88,6 +88,15 @@ def read_matching(
     return list(map(record_of, rows))
 
 
+def read_matching_ids(
+    connection: sqlite3.Connection, scope: Scope, where: Filter
+) -> list[RecordId]:
+    """Return the ids of all matching records, ascending."""
+    condition = conjunction([within(scope), compiled(where)])
+    query = f"SELECT id FROM records WHERE {condition.sql} ORDER BY id"  # noqa: S608 - fixed text, bound values
+    return [RecordId(record) for (record,) in connection.execute(query, condition.values)]
+
+
 def read_known(connection: sqlite3.Connection, scope: Scope, uris: Sequence[Uri]) -> list[bool]:
     """Say for each address whether anything is stored at or below it."""
     return [

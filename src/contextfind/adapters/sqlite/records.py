@@ -67,6 +67,14 @@ class SqliteRecordStore:
         """See `RecordStore.select`."""
         return await self._database.read(lambda c: reading.read_matching(c, scope, where, limit))
 
+    async def matching(
+        self, scope: Scope, wheres: Sequence[Filter]
+    ) -> Sequence[Sequence[RecordId]]:
+        """See `RecordStore.matching`."""
+        return await self._database.read(
+            lambda c: [reading.read_matching_ids(c, scope, where) for where in wheres]
+        )
+
     async def known(self, scope: Scope, uris: Sequence[Uri]) -> Sequence[bool]:
         """See `RecordStore.known`."""
         return await self._database.read(lambda c: reading.read_known(c, scope, uris))
