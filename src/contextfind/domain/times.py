@@ -10,13 +10,13 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import Between, TimeField
 
 Bound = Literal["since", "until"]
+EXPECTED = "an ISO 8601 time, a date YYYY-MM-DD, or a number with s, m, h, d or w such as 7d"
 
 _ISO = isoparser()  # ISO 8601, any one character between date and time
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE_LENGTH = 10
 _RELATIVE = re.compile(r"([0-9]+) ?([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_EXPECTED = "an ISO 8601 time, a date YYYY-MM-DD, or a number with s, m, h, d or w such as 7d"
 
 
 def parse_moment(text: str, bound: Bound, now: datetime) -> datetime:
@@ -43,7 +43,7 @@ def parse_moment(text: str, bound: Bound, now: datetime) -> datetime:
     except (ValueError, OverflowError):
         pass
     raise InvalidArgumentError(
-        f"{bound} is {text!r}; expected {_EXPECTED}", {"field": bound, "value": text}
+        f"{bound} is {text!r}; expected {EXPECTED}", {"field": bound, "value": text}
     )
 
 
