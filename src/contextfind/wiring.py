@@ -16,6 +16,7 @@ from contextfind.adapters.files.allowed import AllowedPaths
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.images.web import WebImages
 from contextfind.adapters.local import hash as hashed
 from contextfind.adapters.local import nano
 from contextfind.adapters.local.hash import HashEmbedder
@@ -46,6 +47,7 @@ from contextfind.ports import Clock, Embedder, IdentityStore, IdMaker, UploadShe
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.seeing import Sight
 from contextfind.retrieval.walk import HierarchicalRetriever
 
 _log = logging.getLogger(__name__)
@@ -81,6 +83,7 @@ class Engines:
     job_store: SqliteJobStore
     identities: SqliteIdentityStore
     uploads: LocalShelf
+    sight: Sight | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,27 @@ async def _open_engines(
     )
     stack.push_async_callback(index.aclose)
     return Engines(
-        store, blobs, index, embedder, tokenizer, SqliteJobStore(database), identities, uploads
+        store=store,
+        blobs=blobs,
+        index=index,
+        embedder=embedder,
+        tokenizer=tokenizer,
+        job_store=SqliteJobStore(database),
+        identities=identities,
+        uploads=uploads,
+        sight=_open_sight(embedder, store, blobs, stack),
     )
+
+
+def _open_sight(
+    embedder: Embedder, store: SqliteRecordStore, blobs: FileBlobs, stack: AsyncExitStack
+) -> Sight | None:
+    """Return what pictures are looked at with, None when the embedder takes text only."""
+    if not (isinstance(embedder, OpenAIEmbedder) and embedder.accepts_images):
+        return None
+    fetcher = WebImages()
+    stack.push_async_callback(fetcher.aclose)
+    return Sight(embedder, fetcher, store, blobs)
 
 
 async def _open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
@@ -241,6 +263,7 @@ async def _open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> 
         query_fields=settings.query_fields,
         document_fields=settings.document_fields,
         calibration=_calibration(settings, embeddings.CALIBRATION),
+        accepts_images=settings.accepts_images,
     )
     endpoint = EndpointSettings(
         base_url=settings.api_base,
@@ -350,5 +373,6 @@ def _finder(settings: Settings, engines: Engines, workers: Workers, around: Surr
         tokenizer=engines.tokenizer,
         ready=ready,
         timer=around.timer,
+        sight=engines.sight,
     )
     return Finder(reading, retriever)

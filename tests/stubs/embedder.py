@@ -40,15 +40,16 @@ class Recorded:
 
     @property
     def texts(self) -> list[str]:
-        """What was to be embedded."""
-        texts = self.body["input"]
-        assert isinstance(texts, list)
-        return texts
+        """What was to be embedded; anything but a text as JSON."""
+        inputs = self.body["input"]
+        assert isinstance(inputs, list)
+        return [one if isinstance(one, str) else json.dumps(one) for one in inputs]
 
 
 class StubEmbedder:
     """Answers with fixed vectors that depend on the text alone.
 
+    same: inputs (pictures as JSON) that get the vector of another one.
     faults: used up in order, one a request. always: then, and for ever, this one.
     longest: characters; a request with a longer text is refused. dimensions: False = the field is
     refused, None = ignored.
@@ -58,6 +59,7 @@ class StubEmbedder:
         self.dimension = dimension
         self.longest = longest
         self.dimensions: bool | None = True
+        self.same: dict[str, str] = {}
         self.faults: deque[Fault] = deque()
         self.always: Fault | None = None
         self.requests: list[Recorded] = []
@@ -81,6 +83,7 @@ class StubEmbedder:
 
     def vector(self, text: str, dimension: int | None = None) -> list[float]:
         """Return the vector of a text, not of unit length."""
+        text = self.same.get(text, text)
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
         row = np.random.default_rng(seed).normal(size=self.dimension)
         return [float(value) for value in row[: dimension or self.dimension] * 3]

@@ -94,7 +94,8 @@ class ServerSettings(Section):
         default=60.0, description="An answer that needs longer is given up with DEADLINE_EXCEEDED."
     )
     wait_seconds: Seconds = Field(
-        default=3_600.0, description="How long `wait=true` waits when the caller names no `timeout`."
+        default=3_600.0,
+        description="How long `wait=true` waits when the caller names no `timeout`.",
     )
 
     @model_validator(mode="after")
@@ -159,6 +160,10 @@ class EmbeddingSettings(Section):
     document_fields: dict[str, Any] = Field(
         default={}, description="Added to requests for documents."
     )
+    accepts_images: bool = Field(
+        default=False,
+        description='The `openai` model embeds pictures too, sent as `{"image": "data:…"}` among the inputs; finds may then carry `image_url`.',
+    )
     calibration_floor: float | None = Field(
         default=None,
         ge=-1,
@@ -180,6 +185,11 @@ class EmbeddingSettings(Section):
             raise ValueError(
                 f"embedding.model and embedding.api_base mean nothing to provider {self.provider!r}; "
                 "set embedding.provider to 'openai', or leave them out"
+            )
+        if self.accepts_images and self.provider != "openai":
+            raise ValueError(
+                f"embedding.accepts_images is true, but provider {self.provider!r} takes text only; "
+                "set embedding.provider to 'openai' with a multimodal model"
             )
         if (self.calibration_floor is None) != (self.calibration_span is None):
             raise ValueError("embedding.calibration_floor and calibration_span go together")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from contextfind.domain.filters import Everything, Filter
+from contextfind.domain.images import ImageSource
 from contextfind.domain.records import ContextType
 from contextfind.domain.uri import Uri
 
@@ -45,6 +46,7 @@ class FindQuestion:
     targets: None = everything the caller may see; empty = nothing.
     where: which hits to keep; scope is applied apart from it.
     selective: whether `where` says enough to be asked without any text.
+    image: a picture to search by, alone or together with the text.
     score_threshold: inclusive, tested on the score that is shown; None = no cut.
     """
 
@@ -55,3 +57,4 @@ class FindQuestion:
     where: Filter = field(default_factory=Everything)
     selective: bool = False
     read_content: bool = False
+    image: ImageSource | None = None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from contextfind.ports.identities import Account, IdentityStore, Key, User
+from contextfind.ports.images import ImageEmbedder, ImageFetcher
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.jobs import Job, JobState, JobStore
 from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
@@ -37,6 +38,8 @@ __all__ = [
     "Hit",
     "IdMaker",
     "IdentityStore",
+    "ImageEmbedder",
+    "ImageFetcher",
     "Job",
     "JobState",
     "JobStore",

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
-from contextfind.domain.identity import RequestContext
+from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.records import Record, Vector
 from contextfind.domain.results import FindResult, MatchedContext
@@ -13,7 +13,9 @@ from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer
 from contextfind.retrieval.frontier import Scored
+from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.reasons import ReasonWriter
+from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
@@ -27,6 +29,7 @@ class Reading:
     ready: returns when the index has caught up with what was stored at start; raises
         UnavailableError when that takes too long.
     timer: seconds of a steady clock.
+    sight: what pictures are looked at with; None when the embedder takes text only.
     """
 
     store: RecordStore
@@ -35,6 +38,7 @@ class Reading:
     tokenizer: Tokenizer
     ready: Callable[[], Awaitable[None]]
     timer: Callable[[], float]
+    sight: Sight | None = None
 
 
 class Finder:
@@ -49,10 +53,12 @@ class Finder:
         """Return at most `question.limit` hits, best first, ties by address.
 
         Without text the filter alone selects: score 0, newest first. An embedder that is down
-        costs the vector channel only, and a note says so.
+        costs the vector channel only, and a note says so. A picture is searched by its vector, with
+        text by the middle of both and by the words; without its vector there is no answer.
 
         Raises:
-            InvalidArgumentError: neither text nor an effective filter.
+            InvalidArgumentError: neither text nor an effective filter; a picture, and the embedder
+                takes text only.
             PermissionDeniedError: a target in another user's tree.
             UnavailableError: the index does not answer or is still being rebuilt.
 
@@ -60,7 +66,10 @@ class Finder:
         scope = visible_to(context.identity, question.targets)
         stages = _Stages(self._with.timer)
         text = question.query.strip()
-        if not text and not question.selective:
+        if question.image is not None and self._with.sight is None:
+            raise text_only()
+        asked = bool(text) or question.image is not None
+        if not asked and not question.selective:
             raise InvalidArgumentError(
                 "query is empty; expected a text, or at least one of filter, context_type, tags, "
                 "since, until (target_uri or level alone select nothing)",
@@ -68,8 +77,8 @@ class Finder:
             )
         unknown = await self._unknown(scope, question.targets)
         notes: list[str] = []
-        if text:
-            hits = await self._search(question, scope, notes, stages)
+        if asked:
+            hits = await self._search(context, question, scope, notes, stages)
         else:
             records = await self._with.store.select(scope, question.where, question.limit)
             hits = [_matched(record, 0.0, "matches the filter") for record in records]
@@ -82,15 +91,19 @@ class Finder:
         return shelve(hits, unknown_targets=unknown, notes=notes, timings=stages.spent)
 
     async def _search(
-        self, question: FindQuestion, scope: Scope, notes: list[str], stages: "_Stages"
+        self,
+        context: RequestContext,
+        question: FindQuestion,
+        scope: Scope,
+        notes: list[str],
+        stages: "_Stages",
     ) -> list[MatchedContext]:
         await self._with.ready()
-        vector = await self._vector(question.query, notes)
+        vector = await self._direction(context.identity, question, notes)
         stages.mark("embed_ms")
         terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
-        walk = await self._retriever.retrieve(
-            Ask(scope, question.where, question.limit, vector, terms)
-        )
+        where = await indexable(self._with.store, scope, question.where)
+        walk = await self._retriever.retrieve(Ask(scope, where, question.limit, vector, terms))
         stages.mark("search_ms")
         kept = await self._alive(walk, question)
         reasons = await self._reasons.write([scored for scored, _ in kept], terms, walk.judge)
@@ -99,6 +112,19 @@ class Finder:
             _matched(record, scored.score, reason)
             for (scored, record), reason in zip(kept, reasons, strict=True)
         ]
+
+    async def _direction(
+        self, identity: Identity, question: FindQuestion, notes: list[str]
+    ) -> Vector | None:
+        """Return where to search: the vector of the text, of the picture, or the middle of both."""
+        sight = self._with.sight
+        if question.image is None or sight is None:
+            return await self._vector(question.query, notes)
+        seen = await sight.vector(identity, question.image)
+        if not question.query.strip():
+            return seen
+        rows = await self._with.embedder.embed([question.query], "query")
+        return blended([rows[0], seen])
 
     async def _vector(self, query: str, notes: list[str]) -> Vector | None:
         try:

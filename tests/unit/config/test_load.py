@@ -190,6 +190,7 @@ def test_a_slip_in_a_lenient_section_is_an_error_too(tmp_path: Path) -> None:
         ({"embedding": {"api_base": "localhost:80"}}, ("'localhost:80'", "http(s) address")),
         ({"embedding": {"provider": "openai"}}, ("embedding.model is missing",)),
         ({"embedding": {"model": "m"}}, ("embedding.provider to 'openai'",)),
+        ({"embedding": {"accepts_images": True}}, ("embedding.accepts_images is true", "'local'")),
         ({"embedding": {"calibration_floor": 0.5}}, ("go together",)),
         ({"ingestion": {"passage_target": 2_000}}, ("passage_longest",)),
         ({"log": {"level": "loud"}}, ("'loud'", "`debug` or `info`")),

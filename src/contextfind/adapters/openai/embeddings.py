@@ -1,6 +1,7 @@
 """Embeddings from any `/v1/embeddings` endpoint: OpenAI, Ollama, vLLM, TEI, Volcengine Ark."""
 
 import asyncio
+import base64
 import hashlib
 import json
 import re
@@ -15,6 +16,7 @@ from contextfind.adapters.openai.endpoint import Endpoint, EndpointSettings, Pat
 from contextfind.adapters.openai.failures import ProviderError
 from contextfind.adapters.openai.vectors import unit_rows
 from contextfind.domain.errors import FailedPreconditionError
+from contextfind.domain.images import Image
 from contextfind.domain.plain_text import plain_text
 from contextfind.domain.records import Matrix, Vector
 from contextfind.domain.scoring import Calibration
@@ -43,6 +45,8 @@ class EmbeddingSettings:
     query_prefix, document_prefix: put in front of each text (`query: ` for E5).
     query_fields, document_fields: added to the request (`{"input_type": "query"}`).
     calibration: what the model's cosines mean.
+    accepts_images: the model embeds pictures too, sent as `{"image": "data:image/…;base64,…"}`
+        among the inputs (the shape of Jina's multimodal endpoints).
     """
 
     model: str
@@ -55,6 +59,7 @@ class EmbeddingSettings:
     query_fields: Mapping[str, object] = field(default_factory=dict)
     document_fields: Mapping[str, object] = field(default_factory=dict)
     calibration: Calibration = CALIBRATION
+    accepts_images: bool = False
 
 
 class OpenAIEmbedder:
@@ -102,8 +107,8 @@ class OpenAIEmbedder:
 
     @property
     def accepts_images(self) -> bool:
-        """It sends text only."""
-        return False
+        """Whether it was told that the model embeds pictures too."""
+        return self._settings.accepts_images
 
     @property
     def calibration(self) -> Calibration:
@@ -151,6 +156,17 @@ class OpenAIEmbedder:
         )
         return np.array(rows, np.float32).reshape(len(inputs), self.dimension)
 
+    async def embed_images(self, images: Sequence[Image]) -> Matrix:
+        """Return shape (len(images), dimension), rows of unit length, in order; one request each.
+
+        Raises:
+            UnavailableError: no usable answer, or the provider refuses a picture.
+
+        """
+        await self.open()
+        rows = [await self._request([_inline(image)], "query") for image in images]
+        return np.concatenate(rows) if rows else np.zeros((0, self.dimension), np.float32)
+
     async def aclose(self) -> None:
         """Close the connections."""
         for endpoint in self._endpoints.values():
@@ -194,11 +210,11 @@ class OpenAIEmbedder:
                 raise
             return await self._batch([texts[0][: len(texts[0]) // 2]], purpose)
 
-    async def _request(self, texts: Sequence[str], purpose: Purpose) -> Matrix:
+    async def _request(self, inputs: Sequence[object], purpose: Purpose) -> Matrix:
         endpoint = self._endpoints[purpose]
         settings = self._settings
         fields = settings.query_fields if purpose == "query" else settings.document_fields
-        body: dict[str, object] = {"model": settings.model, "input": list(texts), **fields}
+        body: dict[str, object] = {"model": settings.model, "input": list(inputs), **fields}
         asking = self._asks_dimension
         if asking:
             body["dimensions"] = settings.dimension
@@ -210,12 +226,17 @@ class OpenAIEmbedder:
             ):
                 raise
             self._asks_dimension = False  # the model has one length only; it is cut here
-            return await self._request(texts, purpose)
-        return unit_rows(endpoint.provider, answer, len(texts), self._dimension)
+            return await self._request(inputs, purpose)
+        return unit_rows(endpoint.provider, answer, len(inputs), self._dimension)
 
 
 def _is_about_length(error: ProviderError) -> bool:
     return error.status in _LENGTH_STATUSES and _TOO_LONG.search(error.reason) is not None
+
+
+def _inline(image: Image) -> dict[str, str]:
+    data = base64.b64encode(image.data).decode("ascii")
+    return {"image": f"data:{image.media_type};base64,{data}"}
 
 
 def _digest(value: object) -> str:

@@ -114,7 +114,7 @@ def wrong(field: str, value: object, expected: str) -> InvalidArgumentError:
 
 def shown(value: object) -> str:
     """Return a value the way messages repeat it, cut where it is long."""
-    text = repr(value)
+    text = repr(value[: SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 

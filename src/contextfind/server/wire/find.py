@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from contextfind.domain.errors import UnimplementedError
-from contextfind.domain.filters import Filter, OneOf, Tagged, all_of
+from contextfind.domain.filter_text import parse_filter
+from contextfind.domain.filters import Filter, OneOf, Tagged, all_of, is_effective
 from contextfind.domain.identity import Identity
+from contextfind.domain.images import ImageSource, parse_image_url
 from contextfind.domain.queries import DEFAULT_LIMIT, MAX_LIMIT, FindQuestion
 from contextfind.domain.records import ContextType, Level, shown_address
 from contextfind.domain.results import FindResult, MatchedContext
@@ -45,6 +46,17 @@ CONTEXT_FIELDS = frozenset(
     }
 )
 
+# read by `parse_filter`, whose messages name the path inside
+FilterTree = Annotated[
+    object,
+    WithJsonSchema(
+        {
+            "type": "object",
+            "description": "conditions in JSON, see docs/filters.md; {} is none",
+            "examples": [{"op": "must", "field": "context_type", "conds": ["resource"]}],
+        }
+    ),
+]
 Limit = Annotated[Count, Field(ge=1, le=MAX_LIMIT)]
 
 
@@ -64,7 +76,7 @@ class FindBody(Body):
     since: Text = ""
     until: Text = ""
     time_field: Literal["updated_at", "created_at"] = "updated_at"
-    filter: object = None
+    filter: FilterTree = None
     image_url: str = ""
     mode: object = "list"
 
@@ -75,17 +87,16 @@ def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuesti
     Raises:
         InvalidArgumentError: a value out of its range, or nothing that selects anything.
         InvalidUriError: a target that is no address.
-        UnimplementedError: a filter.
 
     """
     check_mode(body)
-    _check_unbuilt(body)
-    conditions = _conditions(body, now)
-    if not body.query.strip() and not conditions:
+    image = parse_image_url(body.image_url, identity.user) if body.image_url else None
+    conditions = _conditions(body, identity, now)
+    if not body.query.strip() and image is None and not conditions:
         raise wrong(
             "query",
             body.query,
-            "a text, or at least one of context_type, tags, since, until "
+            "a text, or at least one of filter, context_type, tags, since, until "
             "(target_uri or level alone select nothing)",
         )
     return FindQuestion(
@@ -93,9 +104,10 @@ def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuesti
         targets=_targets(body.target_uri, identity),
         limit=body.limit if body.node_limit is None else body.node_limit,
         score_threshold=body.score_threshold,
-        where=all_of(*conditions, *_levels(body.level)),
+        where=all_of(*conditions, *_levels(body.level), *_for_image(body, image)),
         selective=bool(conditions),
         read_content=body.read_content,
+        image=image,
     )
 
 
@@ -115,18 +127,7 @@ def check_mode(body: FindBody) -> None:
         raise wrong(field, (body.model_extra or {})[field], expected)
 
 
-def _check_unbuilt(body: FindBody) -> None:
-    if body.image_url.strip():
-        raise wrong("image_url", body.image_url, "no image: the embedder takes text only")
-    if body.filter not in (None, {}, ""):
-        if not isinstance(body.filter, dict):
-            raise wrong("filter", body.filter, "an object such as {'op': 'must', …}")
-        raise UnimplementedError(
-            "filter is not built yet; use target_uri, context_type, level, tags, since and until"
-        )
-
-
-def _conditions(body: FindBody, now: datetime) -> list[Filter]:
+def _conditions(body: FindBody, identity: Identity, now: datetime) -> list[Filter]:
     """Return what selects by itself, without any text."""
     found: list[Filter] = [Tagged(tag) for tag in parse_tags(body.tags)]
     for one in body.context_type:
@@ -135,7 +136,10 @@ def _conditions(body: FindBody, now: datetime) -> list[Filter]:
     if body.context_type:
         found.append(OneOf("context_type", frozenset(body.context_type)))
     period = parse_period(body.since, body.until, body.time_field, now)
-    return found if period is None else [*found, period]
+    if period is not None:
+        found.append(period)
+    where = parse_filter(body.filter, identity.user, now)
+    return [*found, where] if is_effective(where) else found
 
 
 def _levels(texts: Sequence[str]) -> list[Filter]:
@@ -144,6 +148,15 @@ def _levels(texts: Sequence[str]) -> list[Filter]:
         if text not in known:
             raise wrong("level", text, "0, 1, 2, a list of these, or text such as '0,2'")
     return [OneOf("level", frozenset(texts))] if set(texts) not in (set(), known) else []
+
+
+def _for_image(body: FindBody, image: ImageSource | None) -> list[Filter]:
+    """Return what a picture is looked for among, where the caller does not say: files of resources."""
+    if image is None:
+        return []
+    files = [] if body.level else [OneOf("level", frozenset({str(Level.DETAIL.value)}))]
+    kinds = [] if body.context_type else [OneOf("context_type", frozenset({ContextType.RESOURCE}))]
+    return [*files, *kinds]
 
 
 def _targets(texts: Sequence[str], identity: Identity) -> tuple[Uri, ...] | None:

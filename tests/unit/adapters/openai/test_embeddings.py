@@ -1,4 +1,5 @@
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from contextfind.adapters.openai.embeddings import EmbeddingSettings, OpenAIEmbe
 from contextfind.adapters.openai.endpoint import LONGEST_RETRY_AFTER, EndpointSettings, Patience
 from contextfind.adapters.openai.failures import ProviderError
 from contextfind.domain.errors import ConfigError, FailedPreconditionError
+from contextfind.domain.images import Image
 from tests.stubs.embedder import Data, Fault, StubEmbedder, stub_embedder
 
 KEY = "sk-secret-1234"
@@ -365,3 +367,30 @@ def test_a_key_with_a_line_break_is_refused_without_showing_it() -> None:
 
 def test_the_key_is_not_shown_with_the_settings() -> None:
     assert KEY not in repr(EndpointSettings("http://x", 5, PLACES, KEY))
+
+
+async def test_pictures_are_sent_as_data_among_the_inputs_and_come_back_in_order(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    embedder = embedder_of(
+        replace(SETTINGS, accepts_images=True, query_fields={"task": "retrieval.query"})
+    )
+    assert embedder.accepts_images
+    images = [Image("image/png", b"\x89PNG"), Image("image/gif", b"GIF89a")]
+    rows = await embedder.embed_images(images)
+    sent = ["data:image/png;base64,iVBORw==", "data:image/gif;base64,R0lGODlh"]
+    bodies = [{"image": one} for one in sent]
+    assert [request.body for request in stub.requests] == [
+        {"model": "m", "input": [body], "dimensions": 8, "task": "retrieval.query"}
+        for body in bodies
+    ]
+    assert np.allclose(rows, [unit(stub.vector(json.dumps(body))) for body in bodies], atol=1e-6)
+    assert (await embedder.embed_images([])).shape == (0, 8)
+
+
+async def test_a_refused_picture_is_an_error_and_never_a_vector(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(status=400, reason="this model takes text only")
+    with pytest.raises(ProviderError, match="text only"):
+        await embedder_of().embed_images([Image("image/png", b"x")])
