@@ -115,10 +115,10 @@ async def test_walk_equals_exhaustive_search_over_what_the_caller_may_see(
     log = grow(seed, size)
     found = await walk(log, scope, where, ENDLESS)
     expected = finals(await own_scores(log, scope), where)
-    assert {scored.hit.id for scored in found.ranked} == set(expected)
-    for scored in found.ranked:
+    assert {scored.hit.id for scored in found.ranked()} == set(expected)
+    for scored in found.ranked():
         assert abs(scored.score - min(expected[scored.hit.id], 1.0)) < 1e-4
-    order = [(-scored.score, scored.hit.uri, scored.hit.level) for scored in found.ranked]
+    order = [(-scored.score, scored.hit.uri, scored.hit.level) for scored in found.ranked()]
     assert order == sorted(order)
 
 
@@ -130,7 +130,7 @@ async def test_the_ordinary_walk_never_ranks_below_what_flat_search_found(
     log, scope = grow(seed, 40), Scope("acme", "ann", (ROOT,))
     found = await walk(log, scope, where, WalkRules())
     flat = finals(await own_scores(log, scope), where)
-    assert [scored.hit.id for scored in found.ranked[:1]] == sorted(
+    assert [scored.hit.id for scored in found.ranked(1)] == sorted(
         flat, key=lambda i: (-round(min(flat[i], 1.0), 4), found_uri(log, i))
     )[:1]
 
@@ -147,7 +147,7 @@ async def test_nothing_of_another_account_or_user_is_ever_found(seed: int, where
     log = grow(seed, 40)
     found = await walk(log, Scope("bolt", "ben", (ROOT,)), where, ENDLESS)
     records = {change.id: change.record for change in log}
-    for scored in found.ranked:
+    for scored in found.ranked():
         record = records[scored.hit.id]
         assert record is not None
         assert record.account == "bolt"

@@ -136,16 +136,19 @@ class Finder:
         return vector
 
     async def _alive(self, walk: Walk, question: FindQuestion) -> list[tuple[Scored, Record]]:
-        """Return the best hits that are still stored, up to the limit."""
-        floor = question.score_threshold
-        wanted = [s for s in walk.ranked if floor is None or s.score >= floor]
+        """Return the best hits that are still stored, up to the limit.
+
+        Where some were deleted a moment ago the next ones fill their places.
+        """
+        floor, limit = question.score_threshold, question.limit
         kept: list[tuple[Scored, Record]] = []
-        while wanted and len(kept) < question.limit:
-            missing = question.limit - len(kept)
-            batch, wanted = wanted[:missing], wanted[missing:]
-            records = await self._with.store.get([scored.hit.id for scored in batch])
-            kept += [(s, r) for s, r in zip(batch, records, strict=True) if r is not None]
-        return kept
+        for count in (limit, None):
+            wanted = [s for s in walk.ranked(count) if floor is None or s.score >= floor]
+            records = await self._with.store.get([scored.hit.id for scored in wanted])
+            kept = [(s, r) for s, r in zip(wanted, records, strict=True) if r is not None]
+            if len(kept) == len(wanted):
+                break
+        return kept[:limit]
 
     async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
         if not targets:

@@ -32,11 +32,19 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk found: all scored hits, best first, and the directories it opened, in order."""
+    """What a walk found: the directories it opened, in order, and the hits (ask `ranked`)."""
 
-    ranked: Sequence[Scored]
-    opened: Sequence[tuple[Uri, float]]
+    frontier: Frontier
     judge: Judge
+
+    @property
+    def opened(self) -> Sequence[tuple[Uri, float]]:
+        """The directories in the order they were opened, with what each was worth then."""
+        return self.frontier.opened
+
+    def ranked(self, limit: int | None = None) -> Sequence[Scored]:
+        """Return the best `limit` hits (None = all), best first, ties by address and level."""
+        return self.frontier.ranked(limit)
 
 
 class HierarchicalRetriever:
@@ -55,7 +63,7 @@ class HierarchicalRetriever:
         self._rules = walk
 
     async def retrieve(self, ask: Ask) -> Walk:
-        """Return everything found for `ask`, best first, ties by address and level.
+        """Return everything found for `ask`.
 
         Raises:
             UnavailableError: the index does not answer.
@@ -78,7 +86,7 @@ class HierarchicalRetriever:
         while batch := frontier.take():
             await self._open(batch, ask, frontier)
             frontier.end_round()
-        return Walk(frontier.ranked(), frontier.opened, judge)
+        return Walk(frontier, judge)
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> None:
         """Ask each directory twice in one round trip: for doors, and for hits to keep."""
