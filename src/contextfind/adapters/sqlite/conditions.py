@@ -180,6 +180,8 @@ def _used(where: Used) -> Condition:
     bounds = []
     if where.least is not None:
         bounds.append(Condition("active_count >= ?", (where.least,)))
+        if where.least > 0:
+            bounds.append(Condition("active_count > 0"))  # as the index of used records spells it
     if where.most is not None:
         bounds.append(Condition("active_count <= ?", (where.most,)))
     return conjunction(bounds)

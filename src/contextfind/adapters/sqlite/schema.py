@@ -113,7 +113,11 @@ _REMOVED_USERS = (
     "CREATE INDEX keys_by_user ON keys (account, user)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS)
+_USED_RECORDS = (  # most records were never used; see `conditions` for the clause that finds it
+    "CREATE INDEX records_used ON records (account, active_count) WHERE active_count > 0",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS, _USED_RECORDS)
 
 
 def migrate(
