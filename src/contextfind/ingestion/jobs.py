@@ -213,14 +213,13 @@ class Jobs:
         running.changed.beat()
 
     async def _run(self, running: _Running) -> None:
-        async with self._gate:
-            try:
-                result = await self._carry_out(running)
-                ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
-            except ContextFindError as fault:
-                _log.warning("task %s failed: %s", running.job.id, fault)
-                ended = replace(running.job, state=JobState.FAILED, error=str(fault))
-            await self._end(running, ended)
+        try:
+            result = await self._carry_out(running)
+            ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
+        except ContextFindError as fault:
+            _log.warning("task %s failed: %s", running.job.id, fault)
+            ended = replace(running.job, state=JobState.FAILED, error=str(fault))
+        await self._end(running, ended)
 
     async def _end(self, running: _Running, ended: Job) -> None:
         await self._note(running, ended)
@@ -233,12 +232,13 @@ class Jobs:
         job, desk = running.job, self._desk
         spec = _Spec.read(job)
         source = await self._source(job.identity, spec.upload, spec.path, spec.source_name)
-        await self._note(running, replace(job, state=JobState.RUNNING, stage="reading"))
 
         async def progress(done: int, total: int) -> None:
             await self._note(running, replace(running.job, done=done, total=total))
 
-        outcome = await desk.ingest.add(spec.plan(job.identity), source, progress)
+        async with self._gate:  # not held while the embedder works: words should be found at once
+            await self._note(running, replace(job, state=JobState.RUNNING, stage="reading"))
+            outcome = await desk.ingest.add(spec.plan(job.identity), source, progress)
         await self._note(running, replace(running.job, stage="embedding"))
         settled = await desk.settling.settle(job.identity.account, spec.root, None)
         return {"root_uri": spec.root.text, **_report(outcome), "note": settled.note}

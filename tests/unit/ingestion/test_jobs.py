@@ -1,4 +1,5 @@
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,9 +12,10 @@ from contextfind.domain.errors import (
     NotFoundError,
     UnavailableError,
 )
+from contextfind.domain.records import Level, Matrix
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.jobs import AddRequest
-from contextfind.ports import JobState
+from contextfind.ports import JobState, Purpose
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, BEN, DOCS, Household, household
 
@@ -103,6 +105,31 @@ async def test_a_cancelled_job_says_so(house: Household) -> None:
     job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
     assert (await house.jobs.cancel(ANN, job.id)).state is JobState.CANCELLED
     assert (await house.jobs.get(ANN, job.id)).state is JobState.CANCELLED
+
+
+class StuckEmbedder(FakeEmbedder):
+    """Answers queries and never a document."""
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        if purpose == "document":
+            await asyncio.Event().wait()
+        return await super().embed(inputs, purpose)
+
+
+async def test_files_are_found_by_words_while_earlier_jobs_wait_for_the_embedder() -> None:
+    async with household(StuckEmbedder()) as house:
+        for number in range(5):
+            name = f"docs{number}"
+            source = MemorySource({"a.md": f"quokka number {number}".encode()}, name)
+            house.folders.sources[name] = source
+            await house.jobs.add_resource(ANN, AddRequest(path=name))
+        files: set[Uri] = set()
+        for _ in range(200):
+            files = {hit.uri for hit in await house.find("quokka") if hit.level is Level.DETAIL}
+            if len(files) == 5:
+                break
+            await asyncio.sleep(0.02)
+        assert len(files) == 5
 
 
 async def test_a_dead_embedder_ends_the_job_with_a_note_and_words_find_the_file() -> None:
