@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from contextfind.domain.errors import ContextFindError, PermissionDeniedError, UnavailableError
-from contextfind.domain.filters import And, Between, Everything, OneOf, Tagged
+from contextfind.domain.filters import And, Between, Everything, Nothing, OneOf, Tagged, Under
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.results import FindResult, MatchedContext
@@ -225,15 +225,66 @@ async def test_a_number_that_json_does_not_have_is_refused(api):
     assert error_of(sent, 400, "INVALID_ARGUMENT")["message"].startswith("score_threshold is nan; ")
 
 
-@pytest.mark.parametrize("sent", [None, {}, ""])
-async def test_an_empty_filter_is_absent(api, sent):
+@pytest.mark.parametrize("sent", [None, {}, {"op": "and", "conds": []}])
+async def test_a_filter_without_a_condition_is_absent(api, sent):
     assert result_of(await api.find(query="x", filter=sent))["total"] == 0
+    assert api.house.finder.question.where == Everything()
+    error = error_of(await api.find(filter=sent), 400, "INVALID_ARGUMENT")
+    assert error["message"].startswith("query is ''; expected a text, or at least one of filter")
 
 
-async def test_a_filter_is_refused_and_never_dropped(api):
-    sent = await api.find(query="x", filter={"op": "must", "field": "level", "conds": [2]})
-    error = error_of(sent, 501, "UNIMPLEMENTED")
-    assert "context_type" in error["message"]
+async def test_a_filter_and_the_other_conditions_must_all_hold(api):
+    sent = {"op": "must", "field": "uri", "conds": "viking://~/memories"}
+    await api.find(filter=sent, tags=["k=v"], context_type="memory", level=2, since="2h")
+    question = api.house.finder.question
+    assert question.selective
+    assert question.where == And(
+        (
+            Tagged("k=v"),
+            OneOf("context_type", frozenset({"memory"})),
+            Between("updated_at", NOW - timedelta(hours=2), None),
+            Under(Uri("viking://user/default/memories")),
+            OneOf("level", frozenset({"2"})),
+        )
+    )
+
+
+async def test_a_filter_that_matches_nothing_is_a_condition(api):
+    await api.find(filter={"op": "or", "conds": []})
+    assert api.house.finder.question.where == Nothing()
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("", "filter is ''; expected an object such as"),
+        ([], "filter is []; expected an object such as"),
+        (0, "filter is 0; expected an object such as"),
+        ({"op": "and", "conds": [{}, {"op": "mast"}]}, "filter.conds[1].op is 'mast'; expected"),
+        ({"op": "must", "field": "account", "conds": "a"}, "filter.field is 'account'; expected"),
+    ],
+)
+async def test_a_filter_that_cannot_be_understood_is_refused_and_never_dropped(api, sent, told):
+    error = error_of(await api.find(query="x", filter=sent), 400, "INVALID_ARGUMENT")
+    assert error["message"].startswith(told)
+    assert error["details"]["validation_errors"][0]["message"] == error["message"]
+    assert api.house.finder.asked == []
+
+
+@pytest.mark.parametrize("depth", [21, 200, 900, 5_000, 100_000])
+async def test_a_filter_of_any_depth_is_refused_readably(api, depth):
+    nested = '{"op":"not","cond":' * depth + "{}" + "}" * depth
+    body = f'{{"query":"x","filter":{nested}}}'
+    sent = await api.http.post(FIND, content=body, headers={"content-type": "application/json"})
+    error_of(sent, 400, "INVALID_ARGUMENT")
+    assert api.house.finder.asked == []
+
+
+@pytest.mark.parametrize("number", ["1e999", "NaN", "9" * 300, "9" * 5_000, "true"])
+async def test_a_filter_with_a_number_that_cannot_be_compared_is_refused(api, number):
+    body = f'{{"filter":{{"op":"range","field":"active_count","gt":{number}}}}}'
+    sent = await api.http.post(FIND, content=body, headers={"content-type": "application/json"})
+    error_of(sent, 400, "INVALID_ARGUMENT")
     assert api.house.finder.asked == []
 
 
