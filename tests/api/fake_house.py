@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from contextfind.adapters.memory.identities import MemoryIdentityStore
 from contextfind.domain.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -13,15 +14,16 @@ from contextfind.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
-from contextfind.domain.identity import Identity, RequestContext, Role
+from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.results import FindResult
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ingestion.jobs import AddRequest
 from contextfind.ingestion.settling import Settled
 from contextfind.ingestion.writing import WriteMode, Written
-from contextfind.ports import Account, Job, JobState, Key, User
+from contextfind.ports import Job, JobState, Key
 from contextfind.retrieval.browsing import Entry, Listing
+from contextfind.server.auth import digest_of
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -224,46 +226,27 @@ class FakeUploads:
         return f"upload_{len(self.kept)}"
 
 
-class FakeIdentities:
+class FakeIdentities(MemoryIdentityStore):
+    """Remembers every noted use of a key."""
+
     def __init__(self) -> None:
-        self.users_of: dict[str, list[User]] = {}
-        self.all_keys: list[Key] = []
+        super().__init__()
         self.uses: list[tuple[str, datetime]] = []
+        self.fault: Exception | None = None
 
-    async def add_account(self, account: str, admin: str, now: datetime) -> None:
-        if account in self.users_of:
-            raise AlreadyExistsError(f"account {account!r} exists")
-        self.users_of[account] = [User(account, admin, "admin", now)]
-
-    async def add_user(self, account: str, user: str, role: Role, now: datetime) -> None:
-        if any(one.id == user for one in await self.users(account)):
-            raise AlreadyExistsError(f"user {user!r} exists")
-        self.users_of[account].append(User(account, user, role, now))
-
-    async def accounts(self) -> Sequence[Account]:
-        return [Account(name, NOW, len(users)) for name, users in sorted(self.users_of.items())]
-
-    async def users(self, account: str) -> Sequence[User]:
-        if account not in self.users_of:
-            raise NotFoundError(f"no account {account!r}")
-        return self.users_of[account]
-
-    async def add_key(self, key: Key) -> None:
-        self.all_keys.append(key)
-
-    async def key(self, digest: str) -> Key | None:
-        return next((key for key in self.all_keys if key.digest == digest), None)
-
-    async def keys(self, account: str | None = None) -> Sequence[Key]:
-        return [key for key in self.all_keys if account in (None, key.identity.account)]
-
-    async def revoke(self, key_id: str) -> bool:
-        before = len(self.all_keys)
-        self.all_keys = [key for key in self.all_keys if key.id != key_id]
-        return len(self.all_keys) < before
+    async def let_in(self, secret: str, who: Identity, key_id: str = "k1") -> None:
+        """Make the user that is missing, and a key of its."""
+        if who.account not in self._accounts:
+            await self.add_account(who.account, "founder", NOW)
+        if (who.account, who.user) not in self._users:
+            await self.add_user(who.account, who.user, who.role, NOW)
+        await self.add_key(Key(key_id, who, digest_of(secret), secret[:8], "laptop", NOW))
 
     async def used(self, key_id: str, now: datetime) -> None:
+        if self.fault is not None:
+            raise self.fault
         self.uses.append((key_id, now))
+        await super().used(key_id, now)
 
 
 class FakeHouse:
@@ -280,9 +263,10 @@ class FakeHouse:
         self.opening_fault: Exception | None = None
         self.is_open = False
         self.ids = 0
+        self.now = NOW
 
     def clock(self) -> datetime:
-        return NOW
+        return self.now
 
     def new_id(self) -> str:
         self.ids += 1

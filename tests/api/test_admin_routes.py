@@ -1,6 +1,7 @@
 import httpx
 import pytest
 
+from contextfind.domain.uri import Uri
 from contextfind.server.rules import ServerRules
 from tests.api.caller import FIND, app_of, calling, error_of, result_of
 from tests.api.fake_house import FakeHouse
@@ -58,32 +59,6 @@ async def test_an_admin_makes_users_of_its_own_account_only(http):
     foreign = await http.post(elsewhere, json={"user_id": "eve"}, headers=alice)
     error_of(foreign, 403, "PERMISSION_DENIED")
     error_of(await http.get(elsewhere, headers=alice), 403, "PERMISSION_DENIED")
-
-
-async def test_a_user_administers_nothing(http):
-    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
-    bob = headers(await http.post(USERS, json={"user_id": "bob"}, headers=ROOT))
-    for who in (bob, {"X-API-Key": "ready"}):
-        for method, path, body in (
-            ("GET", ACCOUNTS, None),
-            ("POST", ACCOUNTS, {"account_id": "x", "admin_user_id": "y"}),
-            ("GET", USERS, None),
-            ("POST", USERS, {"user_id": "eve", "role": "admin"}),
-            ("GET", KEYS, None),
-            ("GET", KEYS + "?account_id=acme", None),
-            ("POST", KEYS, {"account_id": "acme", "user_id": "alice"}),
-            ("DELETE", KEYS + "/id1", None),
-        ):
-            response = await http.request(method, path, json=body, headers=who)
-            error_of(response, 403, "PERMISSION_DENIED")
-
-
-async def test_an_admin_is_not_root(http):
-    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
-    error_of(await http.get(ACCOUNTS, headers=alice), 403, "PERMISSION_DENIED")
-    other = {"account_id": "x", "admin_user_id": "y"}
-    error_of(await http.post(ACCOUNTS, json=other, headers=alice), 403, "PERMISSION_DENIED")
-    error_of(await http.get(KEYS + "?account_id=x", headers=alice), 403, "PERMISSION_DENIED")
 
 
 async def test_keys_are_listed_without_their_secrets(http):
@@ -148,12 +123,51 @@ async def test_users_and_keys_of_nobody_are_not_found(http):
     error_of(key, 404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("name", ["", "..", ".a", "a/b", "a b", "x" * 65, "名", "a\n", "~"])
+BAD_NAMES = [
+    "", ".", "..", ".a", "-a", "~", "a/b", "/a", "a\\b", "a b", " a", "a\n", "a\x00", "a%2e", "a#", "a?",
+    "x" * 65, "名", "ä", "a\u0308", "аlice", "\u202ealice", "alice\u200b", "a:b", "a+b", "a,b", "'a'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
 async def test_a_name_that_would_make_a_bad_address_is_refused(http, name):
     account = await http.post(ACCOUNTS, json={**ACME, "account_id": name}, headers=ROOT)
     error_of(account, 400, "INVALID_ARGUMENT")
     user = await http.post(USERS, json={"user_id": name}, headers=ROOT)
-    error_of(user, 400, "INVALID_ARGUMENT")
+    error = error_of(user, 400, "INVALID_ARGUMENT")
+    assert error["message"].startswith(f"user_id is {name!r:.90}")
+    assert "1 to 64 letters" in error["message"]
+
+
+GOOD_NAMES = ["a", "0", "Alice", "a.b-c_d@example.com", "x" * 64, "a..", "a."]
+
+
+@pytest.mark.parametrize("name", GOOD_NAMES)
+async def test_a_good_name_is_answered_as_sent_and_makes_an_address(http, name):
+    body = {"account_id": name, "admin_user_id": name}
+    made = await http.post(ACCOUNTS, json=body, headers=ROOT)
+    assert result_of(made) == {**body, "user_key": "cf_key1"}
+    listed = result_of(await http.get(f"{ACCOUNTS}/{name}/users", headers=ROOT))
+    assert [(one["account_id"], one["user_id"]) for one in listed] == [(name, name)]
+    status = result_of(await http.get("/api/v1/system/status", headers=headers(made)))
+    assert (status["account"], status["user"]) == (name, name)
+    assert Uri.parse("viking://~/memories", name) == Uri(f"viking://user/{name}/memories")
+
+
+async def test_names_are_kept_apart_by_more_than_case(http):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    twin = await http.post(ACCOUNTS, json={**ACME, "account_id": "Acme"}, headers=ROOT)
+    assert "only in case" in error_of(twin, 409, "ALREADY_EXISTS")["message"]
+    user = await http.post(USERS, json={"user_id": "ALICE"}, headers=ROOT)
+    assert "'alice'" in error_of(user, 409, "ALREADY_EXISTS")["message"]
+
+
+@pytest.mark.parametrize("label", ["a\nb", "\x1b[2J", "\u202etxt", "x" * 201])
+async def test_a_label_that_would_disturb_a_listing_is_refused(http, label):
+    await http.post(ACCOUNTS, json=ACME, headers=ROOT)
+    body = {"account_id": "acme", "user_id": "alice", "label": label}
+    error = error_of(await http.post(KEYS, json=body, headers=ROOT), 400, "INVALID_ARGUMENT")
+    assert error["message"].startswith("label is ")
 
 
 async def test_nobody_is_made_root(http):

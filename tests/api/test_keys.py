@@ -1,8 +1,6 @@
 import pytest
 
 from contextfind.domain.identity import Identity
-from contextfind.ports import Key
-from contextfind.server.auth import digest_of
 from contextfind.server.rules import ServerRules, fresh_key
 from tests.api.caller import FIND, app_of, calling, error_of, result_of
 from tests.api.fake_house import NOW, FakeHouse
@@ -11,10 +9,9 @@ KEYED = ServerRules(api_key="user-secret", root_api_key="root-secret")
 ALICE = Identity("acme", "alice", "user")
 
 
-def house_with(key="cf_alice", identity=ALICE):
+async def house_with(key="cf_alice", identity=ALICE):
     house = FakeHouse()
-    digest = digest_of(key)
-    house.identities.all_keys.append(Key("k1", identity, digest, key[:8], "laptop", NOW))
+    await house.identities.let_in(key, identity)
     return house
 
 
@@ -52,7 +49,7 @@ async def test_the_ready_key_is_the_default_user_and_x_api_key_wins(headers):
 
 
 async def test_a_stored_key_is_its_user_and_its_use_is_noted():
-    house = house_with()
+    house = await house_with()
     result_of(await find_as(house, {"X-API-Key": "cf_alice"}))
     assert asker(house) == ALICE
     assert house.identities.uses == [("k1", NOW)]
@@ -60,7 +57,7 @@ async def test_a_stored_key_is_its_user_and_its_use_is_noted():
 
 @pytest.mark.parametrize("key", ["cf_alice", "user-secret"])
 async def test_no_header_and_no_field_changes_who_a_key_is(key):
-    house = house_with()
+    house = await house_with()
     names = ("Account", "User", "Agent", "Actor-Peer")
     claims = {f"X-OpenViking-{name}": "root" for name in names}
     async with calling(app_of(house, KEYED)) as http:
@@ -101,7 +98,7 @@ async def test_without_a_key_the_answer_says_which_header_to_send(headers):
     ],
 )
 async def test_an_unknown_key_is_refused_and_never_repeated(headers):
-    response = await find_as(house_with(), headers)
+    response = await find_as(await house_with(), headers)
     error_of(response, 401, "UNAUTHENTICATED")
     assert "wrong-secret" not in response.text
 

@@ -2,8 +2,6 @@ import pytest
 
 from contextfind.domain.identity import Identity
 from contextfind.ingestion.settling import Settled
-from contextfind.ports import Key
-from contextfind.server.auth import digest_of
 from contextfind.server.rules import ServerRules
 from tests.api.caller import app_of, calling, error_of, result_of
 from tests.api.fake_house import NOW, FakeHouse
@@ -27,7 +25,7 @@ async def test_status_says_who_asks_and_what_is_there(api):
 async def test_a_tenant_among_others_sees_no_figures_about_all_of_them():
     house = FakeHouse()
     alice = Identity("acme", "alice", "admin")
-    house.identities.all_keys.append(Key("k", alice, digest_of("cf_a"), "cf_a", "", NOW))
+    await house.identities.let_in("cf_a", alice)
     async with calling(app_of(house, ServerRules(root_api_key="root"))) as http:
         tenant = await http.get("/api/v1/system/status", headers={"X-API-Key": "cf_a"})
         root = await http.get("/api/v1/system/status", headers={"X-API-Key": "root"})

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
+from contextfind.server.audit import AuditTrail
 from contextfind.server.auth import Gate, Gatekeeper
 from contextfind.server.context import RequestFrame
 from contextfind.server.door import Door, HouseOpener
@@ -60,7 +61,7 @@ def create_app(
     rules = ServerRules() if rules is None else rules
     mint = Mint() if mint is None else mint
     door = Door(open_house, rules.patience_seconds)
-    keeper = Gatekeeper(rules, door)
+    keeper = Gatekeeper(rules, door, mint.timer)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -80,6 +81,7 @@ def create_app(
             Middleware(RequestFrame, new_id=mint.request_id),
             *_pages_allowed(rules),
             Middleware(FailureBarrier),
+            Middleware(AuditTrail),
             Middleware(Gate, keeper=keeper),
             Middleware(BodyLimit, rules=rules),
         ],
@@ -100,9 +102,15 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
     pages = Middleware(
         CORSMiddleware,
         allow_origins=rules.cors_origins,
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "DELETE"],
         allow_headers=["*"],
-        expose_headers=["X-Request-ID", "X-Ignored-Fields", "X-Unknown-Targets", "X-Notes"],
+        expose_headers=[
+            "X-Request-ID",
+            "X-Ignored-Fields",
+            "X-Unknown-Targets",
+            "X-Notes",
+            "Retry-After",
+        ],
     )
     return [pages]
 

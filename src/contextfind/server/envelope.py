@@ -61,8 +61,13 @@ def ok(
 def failed(
     error: ContextFindError, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> StrictJson:
-    """Return the failure envelope; `status` only where HTTP has a nearer one (405)."""
+    """Return the failure envelope; `status` only where HTTP has a nearer one (405).
+
+    `details["retry_after_seconds"]` becomes the header Retry-After.
+    """
     details = dict(error.details)
+    wait = details.get("retry_after_seconds")
+    later = {} if wait is None else {"Retry-After": str(wait)}
     field = details.get("field")
     if isinstance(field, str) and "validation_errors" not in details:
         details["validation_errors"] = [
@@ -73,7 +78,7 @@ def failed(
         "result": None,
         "error": {"code": error.code, "message": str(error), "details": details},
     }
-    return StrictJson(body, status or STATUS_OF[error.code], headers=dict(headers or {}))
+    return StrictJson(body, status or STATUS_OF[error.code], headers={**later, **(headers or {})})
 
 
 def header_list(names: Iterable[str]) -> str:

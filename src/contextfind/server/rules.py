@@ -1,6 +1,7 @@
 """The few values of the configuration that the HTTP floor works by."""
 
 import secrets
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal
 AuthMode = Literal["dev", "api_key"]
 
 MEBIBYTE = 1024 * 1024
+KEY_START = "cf_"  # so that people, and scanners of leaked secrets, know a key when they see one
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,9 @@ class ServerRules:
         fast an opening must fail to stop the start.
     cors_origins: web pages of these origins may call the API; `*` is all, none is none.
     patience_seconds: how long a request waits for a house that is still opening.
+    rate_limit_per_minute: requests of one key; 0 is no limit.
+    rate_limit_burst: how many of them may come at once; None is all of a minute's.
+    wrong_keys_per_minute: of one address; a person who mistypes stays below, a list of words does not.
     """
 
     api_key: str = ""
@@ -38,6 +43,9 @@ class ServerRules:
     opening_seconds: float = 5.0
     patience_seconds: float = 20.0
     cors_origins: tuple[str, ...] = ()
+    rate_limit_per_minute: int = 0
+    rate_limit_burst: int | None = None
+    wrong_keys_per_minute: int = 30
 
     @property
     def mode(self) -> AuthMode:
@@ -52,12 +60,13 @@ def fresh_request_id() -> str:
 
 def fresh_key() -> str:
     """Return a key that nobody can guess: `cf_` and 32 random bytes, URL-safe."""
-    return "cf_" + secrets.token_urlsafe(32)
+    return KEY_START + secrets.token_urlsafe(32)
 
 
 @dataclass(frozen=True, slots=True)
 class Mint:
-    """Where request ids and keys come from."""
+    """Where request ids and keys come from, and the seconds that limits count (they only rise)."""
 
     request_id: Callable[[], str] = fresh_request_id
     key: Callable[[], str] = fresh_key
+    timer: Callable[[], float] = time.monotonic

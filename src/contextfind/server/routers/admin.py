@@ -1,85 +1,124 @@
-"""admin/*: accounts, users and keys."""
+"""admin/*: accounts, users and keys. Who may do what stands in docs/security.md."""
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from contextfind.domain.identity import Identity
-from contextfind.server.auth import check_administers
 from contextfind.server.envelope import ok
-from contextfind.server.keys import issue, key_named, user_named
-from contextfind.server.premises import Caller, TheHouse, ThePremises
+from contextfind.server.keys import issue, key_named, keys_in_reach, rotate
+from contextfind.server.office import TheOffice
+from contextfind.server.users import dismiss, user_named
 from contextfind.server.wire import admin as wire
 
 router = APIRouter(prefix="/admin", tags=["admin"])
 
 
 @router.post("/accounts")
-async def add_account(
-    body: wire.AccountBody, premises: ThePremises, house: TheHouse, caller: Caller
-) -> Response:
+async def add_account(body: wire.AccountBody, office: TheOffice) -> Response:
     """Make an account with its first user (role admin) and that user's key."""
-    check_administers(premises.keeper, caller, None)
     account, user = body.account_id, body.admin_user_id
-    await house.identities.add_account(account, user, house.clock())
-    secret, _ = await issue(house, premises.mint, Identity(account, user, "admin"))
+    office.on.update(account=account, user=user)
+    office.check_rules(None)
+    await office.house.identities.add_account(account, user, office.house.clock())
+    secret, key = await issue(office.house, office.premises.mint, Identity(account, user, "admin"))
+    office.on["key"] = key.id
     result = {"account_id": account, "admin_user_id": user, "user_key": secret}
     return ok(result, headers=body.ignored_header())
 
 
 @router.get("/accounts")
-async def accounts(premises: ThePremises, house: TheHouse, caller: Caller) -> Response:
+async def list_accounts(office: TheOffice) -> Response:
     """Return all accounts by id."""
-    check_administers(premises.keeper, caller, None)
-    return ok([wire.account(one) for one in await house.identities.accounts()])
+    office.check_rules(None)
+    return ok([wire.account(one) for one in await office.house.identities.accounts()])
 
 
 @router.post("/accounts/{account}/users")
-async def add_user(
-    account: str, body: wire.UserBody, premises: ThePremises, house: TheHouse, caller: Caller
-) -> Response:
+async def add_user(account: str, body: wire.UserBody, office: TheOffice) -> Response:
     """Make a user and its first key."""
-    check_administers(premises.keeper, caller, account)
-    await house.identities.add_user(account, body.user_id, body.role, house.clock())
-    secret, _ = await issue(house, premises.mint, Identity(account, body.user_id, body.role))
-    result = {"account_id": account, "user_id": body.user_id, "user_key": secret}
+    house, who = office.house, Identity(account, body.user_id, body.role)
+    office.on.update(user=who.user, role=who.role)
+    office.check_rules(account)
+    await house.identities.add_user(
+        account, who.user, who.role, house.clock(), restore=body.restore
+    )
+    secret, key = await issue(house, office.premises.mint, who)
+    office.on["key"] = key.id
+    result = {"account_id": account, "user_id": who.user, "user_key": secret}
     return ok(result, headers=body.ignored_header())
 
 
 @router.get("/accounts/{account}/users")
-async def users(account: str, premises: ThePremises, house: TheHouse, caller: Caller) -> Response:
+async def list_users(account: str, office: TheOffice) -> Response:
     """Return the users of an account by id."""
-    check_administers(premises.keeper, caller, account)
-    return ok([wire.user(one) for one in await house.identities.users(account)])
+    office.check_rules(account)
+    return ok([wire.user(one) for one in await office.house.identities.users(account)])
+
+
+@router.delete("/accounts/{account}/users/{user}")
+async def remove_user(account: str, user: str, office: TheOffice) -> Response:
+    """Remove a user: its keys are dead at once, its tasks stop, its tree stays and waits for it."""
+    office.check_rules(account)
+    revoked = await dismiss(office.house, Identity(account, user))
+    return ok({"account_id": account, "user_id": user, "removed": True, "revoked_keys": revoked})
+
+
+@router.put("/accounts/{account}/users/{user}/role")
+async def change_role(account: str, user: str, body: wire.RoleBody, office: TheOffice) -> Response:
+    """Give a user another role; it holds for all its keys from the next request on."""
+    office.on["role"] = body.role
+    office.check_rules(account)
+    await office.house.identities.set_role(account, user, body.role)
+    result = {"account_id": account, "user_id": user, "role": body.role}
+    return ok(result, headers=body.ignored_header())
+
+
+@router.post("/accounts/{account}/users/{user}/key")
+async def renew_key(account: str, user: str, office: TheOffice) -> Response:
+    """Make a key for a user and end all its former ones."""
+    office.check_rules(account)
+    who = await user_named(office.house, account, user)
+    secret, key = await issue(office.house, office.premises.mint, who, alone=True)
+    office.on["key"] = key.id
+    return ok({**wire.key(key), "user_key": secret})
 
 
 @router.post("/keys")
-async def add_key(
-    body: wire.KeyBody, premises: ThePremises, house: TheHouse, caller: Caller
-) -> Response:
-    """Make a key for a user; its secret is in this answer and never again."""
-    check_administers(premises.keeper, caller, body.account_id)
-    identity = await user_named(house, body.account_id, body.user_id)
-    secret, key = await issue(house, premises.mint, identity, body.label)
+async def add_key(body: wire.KeyBody, office: TheOffice) -> Response:
+    """Make one more key for a user; its secret is in this answer and never again."""
+    office.on.update(account=body.account_id, user=body.user_id)
+    office.check_rules(body.account_id)
+    who = await user_named(office.house, body.account_id, body.user_id)
+    secret, key = await issue(office.house, office.premises.mint, who, body.label)
+    office.on["key"] = key.id
     return ok({**wire.key(key), "user_key": secret}, headers=body.ignored_header())
 
 
 @router.get("/keys")
-async def keys(
-    premises: ThePremises, house: TheHouse, caller: Caller, account_id: str | None = None
-) -> Response:
-    """Return the keys in force without their secrets; an admin sees those of its account."""
-    account = account_id or (caller.account if caller.role == "admin" else None)
-    check_administers(premises.keeper, caller, account)
-    return ok([wire.key(one) for one in await house.identities.keys(account)])
+async def list_keys(office: TheOffice, account_id: str | None = None) -> Response:
+    """Return the keys in force without their secrets: all, the account's, or the caller's own."""
+    keeper = office.premises.keeper
+    if account_id:
+        office.on["account"] = account_id
+    found = await keys_in_reach(office.house, keeper, office.caller, account_id or None)
+    return ok([wire.key(one) for one in found])
+
+
+@router.post("/keys/{key_id}/rotate")
+async def rotate_key(key_id: str, office: TheOffice) -> Response:
+    """Give a key another secret, under the same id and label; the old one is dead at once."""
+    house, premises = office.house, office.premises
+    key = key_named(await keys_in_reach(house, premises.keeper, office.caller), key_id)
+    office.on.update(account=key.identity.account, user=key.identity.user, key=key.id)
+    secret, rotated = await rotate(house, premises.mint, key)
+    return ok({**wire.key(rotated), "user_key": secret})
 
 
 @router.delete("/keys/{key_id}")
-async def revoke_key(
-    key_id: str, premises: ThePremises, house: TheHouse, caller: Caller
-) -> Response:
+async def revoke_key(key_id: str, office: TheOffice) -> Response:
     """Take a key back; it stops working at once."""
-    account = caller.account if caller.role == "admin" else None
-    check_administers(premises.keeper, caller, account)
-    key = key_named(await house.identities.keys(account), key_id)
+    house, keeper = office.house, office.premises.keeper
+    key = key_named(await keys_in_reach(house, keeper, office.caller), key_id)
+    office.on.update(account=key.identity.account, user=key.identity.user, key=key.id)
     await house.identities.revoke(key.id)
     return ok({"key_id": key.id, "revoked": True})

@@ -1,15 +1,42 @@
 """admin/*: accounts, users and keys as JSON."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from contextfind.ports import Account, Key, User
 from contextfind.server.wire.body import Body, Text
 from contextfind.server.wire.listing import iso
 
-# A name becomes a segment of addresses: no slash, no dots alone, nothing that needs quoting.
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+# A name becomes a segment of addresses (viking://user/NAME): no slash, no dots alone, nothing that
+# needs quoting, nothing that has two spellings or looks like another.
+_NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+_LABEL_LENGTH = 200  # characters
+# Control characters and those that turn the direction of a line would disturb a listing.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def _name(text: str) -> str:
+    if re.fullmatch(_NAME, text) is None:
+        raise PydanticCustomError(
+            "name",
+            "expected 1 to 64 letters (A-Z, a-z), digits or any of . _ @ -, "
+            "the first one a letter or a digit",
+        )
+    return text
+
+
+def _label(text: str) -> str:
+    if _UNPRINTABLE.search(text) is not None:
+        raise PydanticCustomError("label", "expected text on one line, without control characters")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
+Label = Annotated[Text, AfterValidator(_label), Field(max_length=_LABEL_LENGTH)]
+UserRole = Literal["admin", "user"]
 
 HINT_LENGTH = 8  # characters of a key that listings show: enough to recognise, too few to use
 
@@ -22,10 +49,17 @@ class AccountBody(Body):
 
 
 class UserBody(Body):
-    """A user to be made."""
+    """A user to be made; `restore`: one of this name that was removed comes back, with its tree."""
 
     user_id: Name
-    role: Literal["admin", "user"] = "user"
+    role: UserRole = "user"
+    restore: bool = False
+
+
+class RoleBody(Body):
+    """The role that a user shall have."""
+
+    role: UserRole
 
 
 class KeyBody(Body):
@@ -33,7 +67,7 @@ class KeyBody(Body):
 
     account_id: Name
     user_id: Name
-    label: Annotated[Text, Field(max_length=200)] = ""
+    label: Label = ""
 
 
 def account(one: Account) -> dict[str, object]:
