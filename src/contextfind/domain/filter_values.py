@@ -85,15 +85,17 @@ def prefix_of(value: object, path: str, asker: Asker) -> str:
     return f"viking://user/{asker.user}{tail}" if own else text
 
 
-def plain_text(value: object, path: str) -> str:
+def plain_text(value: object, path: str, expected: str = "a text that is not empty") -> str:
     """Return a text that is not empty.
+
+    expected: what a message says where there is none.
 
     Raises:
         InvalidArgumentError: it is none, or holds half a character, which nothing can store.
 
     """
     if not isinstance(value, str) or not value:
-        raise fault(path, value, "a text that is not empty")
+        raise fault(path, value, expected)
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -142,12 +144,12 @@ def _count(value: object, path: str) -> int:
 
 
 def _address(value: object, path: str, asker: Asker) -> Uri:
+    expected = "an address such as viking://resources/docs"
     try:
-        return Uri.parse(plain_text(value, path), asker.user)
+        return Uri.parse(plain_text(value, path, expected), asker.user)
     except InvalidUriError as error:
         reason = error.details.get("reason")
-        expected = f"an address such as viking://resources/docs (this one {reason})"
-        raise fault(path, value, expected) from None
+        raise fault(path, value, f"{expected} (this one {reason})") from None
 
 
 def _at(uri: Uri) -> Filter:
@@ -164,15 +166,17 @@ def _at(uri: Uri) -> Filter:
 
 
 def _name(value: object, path: str) -> str:
-    name = unicodedata.normalize("NFC", plain_text(value, path))
+    name = unicodedata.normalize("NFC", plain_text(value, path, "a name such as 'a.md'"))
     if "/" in name:
         raise fault(path, value, "a name without '/' (for addresses use the field uri)")
     return name
 
 
 def _tag(value: object, path: str) -> str:
+    expected = "key=value with exactly one '='"
+    text = plain_text(value, path, expected)
     try:
-        (tag,) = parse_tags([plain_text(value, path)])
+        (tag,) = parse_tags([text])
     except InvalidArgumentError:
-        raise fault(path, value, "key=value with exactly one '='") from None
+        raise fault(path, value, expected) from None
     return tag
