@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -20,6 +19,7 @@ from contextfind.server.failures import (
     answer_validation_error,
 )
 from contextfind.server.limits import BodyLimit
+from contextfind.server.openapi import DescribedApi
 from contextfind.server.premises import Premises
 from contextfind.server.routers import (
     admin,
@@ -35,20 +35,11 @@ from contextfind.server.routers import (
 from contextfind.server.rules import Mint, ServerRules
 
 TITLE = "OpenViking API"  # some clients recognise a server of this API by its title
-_ABOUT = "Spoken by contextfind: retrieval for AI agents over one tree of viking:// addresses."
+_ABOUT = """Spoken by contextfind: retrieval for AI agents over one tree of `viking://` addresses.
 
-_FAILURE: dict[str, Any] = {
-    "description": "The failure envelope; `code` decides the status.",
-    "content": {
-        "application/json": {
-            "example": {
-                "status": "error",
-                "result": None,
-                "error": {"code": "NOT_FOUND", "message": "…", "details": {}},
-            }
-        }
-    },
-}
+Every answer is `{"status":"ok","result":…}` or `{"status":"error","result":null,"error":{"code","message","details"}}`,
+also for a path that is not here (404 NOT_FOUND, or 501 UNIMPLEMENTED with what to use instead) and for another
+method (405 INVALID_ARGUMENT). A key goes into `X-API-Key` or `Authorization: Bearer`."""
 
 
 def create_app(
@@ -68,14 +59,14 @@ def create_app(
         async with door.held_open(rules.opening_seconds):
             yield
 
-    app = FastAPI(
+    app = DescribedApi(
+        keeper.mode,
         title=TITLE,
         description=_ABOUT,
         version=health.VERSION,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        responses={"default": _FAILURE},
         lifespan=lifespan,
         middleware=[
             Middleware(RequestFrame, new_id=mint.request_id),

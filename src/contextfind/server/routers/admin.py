@@ -5,15 +5,34 @@ from starlette.responses import Response
 
 from contextfind.domain.identity import Identity
 from contextfind.server.envelope import ok
+from contextfind.server.examples import ACCOUNT, KEY, ROLE, USER
 from contextfind.server.keys import issue, key_named, keys_in_reach, rotate
 from contextfind.server.office import TheOffice
+from contextfind.server.openapi import examples, may_fail
 from contextfind.server.users import dismiss, user_named
 from contextfind.server.wire import admin as wire
+from contextfind.server.wire.answers import (
+    AccountLine,
+    ChangedRole,
+    GoneKey,
+    GoneUser,
+    KeyLine,
+    NewAccount,
+    NewKey,
+    NewUser,
+    Ok,
+    UserLine,
+)
 
 router = APIRouter(prefix="/admin", tags=["admin"])
 
 
-@router.post("/accounts")
+@router.post(
+    "/accounts",
+    response_model=Ok[NewAccount],
+    responses=may_fail("ALREADY_EXISTS", "CONFLICT"),
+    openapi_extra=examples(ACCOUNT),
+)
 async def add_account(body: wire.AccountBody, office: TheOffice) -> Response:
     """Make an account with its first user (role admin) and that user's key."""
     account, user = body.account_id, body.admin_user_id
@@ -26,14 +45,19 @@ async def add_account(body: wire.AccountBody, office: TheOffice) -> Response:
     return ok(result, headers=body.ignored_header())
 
 
-@router.get("/accounts")
+@router.get("/accounts", response_model=Ok[list[AccountLine]], responses=may_fail())
 async def list_accounts(office: TheOffice) -> Response:
     """Return all accounts by id."""
     office.check_rules(None)
     return ok([wire.account(one) for one in await office.house.identities.accounts()])
 
 
-@router.post("/accounts/{account}/users")
+@router.post(
+    "/accounts/{account}/users",
+    response_model=Ok[NewUser],
+    responses=may_fail("NOT_FOUND", "ALREADY_EXISTS", "CONFLICT"),
+    openapi_extra=examples(USER),
+)
 async def add_user(account: str, body: wire.UserBody, office: TheOffice) -> Response:
     """Make a user and its first key."""
     house, who = office.house, Identity(account, body.user_id, body.role)
@@ -48,14 +72,20 @@ async def add_user(account: str, body: wire.UserBody, office: TheOffice) -> Resp
     return ok(result, headers=body.ignored_header())
 
 
-@router.get("/accounts/{account}/users")
+@router.get(
+    "/accounts/{account}/users", response_model=Ok[list[UserLine]], responses=may_fail("NOT_FOUND")
+)
 async def list_users(account: str, office: TheOffice) -> Response:
     """Return the users of an account by id."""
     office.check_rules(account)
     return ok([wire.user(one) for one in await office.house.identities.users(account)])
 
 
-@router.delete("/accounts/{account}/users/{user}")
+@router.delete(
+    "/accounts/{account}/users/{user}",
+    response_model=Ok[GoneUser],
+    responses=may_fail("NOT_FOUND", "CONFLICT"),
+)
 async def remove_user(account: str, user: str, office: TheOffice) -> Response:
     """Remove a user: its keys are dead at once, its tasks stop, its tree stays and waits for it."""
     office.check_rules(account)
@@ -63,7 +93,12 @@ async def remove_user(account: str, user: str, office: TheOffice) -> Response:
     return ok({"account_id": account, "user_id": user, "removed": True, "revoked_keys": revoked})
 
 
-@router.put("/accounts/{account}/users/{user}/role")
+@router.put(
+    "/accounts/{account}/users/{user}/role",
+    response_model=Ok[ChangedRole],
+    responses=may_fail("NOT_FOUND", "CONFLICT"),
+    openapi_extra=examples(ROLE),
+)
 async def change_role(account: str, user: str, body: wire.RoleBody, office: TheOffice) -> Response:
     """Give a user another role; it holds for all its keys from the next request on."""
     office.on["role"] = body.role
@@ -73,7 +108,11 @@ async def change_role(account: str, user: str, body: wire.RoleBody, office: TheO
     return ok(result, headers=body.ignored_header())
 
 
-@router.post("/accounts/{account}/users/{user}/key")
+@router.post(
+    "/accounts/{account}/users/{user}/key",
+    response_model=Ok[NewKey],
+    responses=may_fail("NOT_FOUND"),
+)
 async def renew_key(account: str, user: str, office: TheOffice) -> Response:
     """Make a key for a user and end all its former ones."""
     office.check_rules(account)
@@ -83,7 +122,9 @@ async def renew_key(account: str, user: str, office: TheOffice) -> Response:
     return ok({**wire.key(key), "user_key": secret})
 
 
-@router.post("/keys")
+@router.post(
+    "/keys", response_model=Ok[NewKey], responses=may_fail("NOT_FOUND"), openapi_extra=examples(KEY)
+)
 async def add_key(body: wire.KeyBody, office: TheOffice) -> Response:
     """Make one more key for a user; its secret is in this answer and never again."""
     office.on.update(account=body.account_id, user=body.user_id)
@@ -94,7 +135,7 @@ async def add_key(body: wire.KeyBody, office: TheOffice) -> Response:
     return ok({**wire.key(key), "user_key": secret}, headers=body.ignored_header())
 
 
-@router.get("/keys")
+@router.get("/keys", response_model=Ok[list[KeyLine]], responses=may_fail("NOT_FOUND"))
 async def list_keys(office: TheOffice, account_id: str | None = None) -> Response:
     """Return the keys in force without their secrets: all, the account's, or the caller's own."""
     keeper = office.premises.keeper
@@ -104,7 +145,7 @@ async def list_keys(office: TheOffice, account_id: str | None = None) -> Respons
     return ok([wire.key(one) for one in found])
 
 
-@router.post("/keys/{key_id}/rotate")
+@router.post("/keys/{key_id}/rotate", response_model=Ok[NewKey], responses=may_fail("NOT_FOUND"))
 async def rotate_key(key_id: str, office: TheOffice) -> Response:
     """Give a key another secret, under the same id and label; the old one is dead at once."""
     house, premises = office.house, office.premises
@@ -114,7 +155,7 @@ async def rotate_key(key_id: str, office: TheOffice) -> Response:
     return ok({**wire.key(rotated), "user_key": secret})
 
 
-@router.delete("/keys/{key_id}")
+@router.delete("/keys/{key_id}", response_model=Ok[GoneKey], responses=may_fail("NOT_FOUND"))
 async def revoke_key(key_id: str, office: TheOffice) -> Response:
     """Take a key back; it stops working at once."""
     house, keeper = office.house, office.premises.keeper

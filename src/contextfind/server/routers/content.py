@@ -6,35 +6,45 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
+from contextfind.server.examples import FILE, WRITE
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.waiting import Patience, until_settled
+from contextfind.server.wire.answers import Ok, Wrote
 from contextfind.server.wire.body import address, optional_tags
 from contextfind.server.wire.content import ReadParams, WriteBody, part_of, written
 from contextfind.server.wire.telemetry import telemetry
 
 router = APIRouter(prefix="/content", tags=["content"])
 
+Place = Annotated[str, Query(description="A file or directory.", examples=[FILE])]
 
-@router.get("/read")
+
+@router.get("/read", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
 async def read(asked: Annotated[ReadParams, Query()], house: TheHouse, tenant: Tenant) -> Response:
     """Return the text of a file, or some lines of it."""
     text = await house.browser.read(tenant, address("uri", asked.uri, tenant))
     return ok(part_of(text, asked.offset, asked.limit))
 
 
-@router.get("/abstract")
-async def abstract(uri: str, house: TheHouse, tenant: Tenant) -> Response:
+@router.get("/abstract", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
+async def abstract(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
     """Return the short text (level 0) of a directory or a file."""
     return ok(await house.browser.abstract(tenant, address("uri", uri, tenant)))
 
 
-@router.get("/overview")
-async def overview(uri: str, house: TheHouse, tenant: Tenant) -> Response:
+@router.get("/overview", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
+async def overview(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
     """Return the long text (level 1) of a directory; of a file, that of its directory."""
     return ok(await house.browser.overview(tenant, address("uri", uri, tenant)))
 
 
-@router.post("/write")
+@router.post(
+    "/write",
+    response_model=Ok[Wrote],
+    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT", "DEADLINE_EXCEEDED"),
+    openapi_extra=examples(WRITE),
+)
 async def write(
     body: WriteBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
 ) -> Response:

@@ -6,7 +6,10 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
+from contextfind.server.examples import DIRECTORY, MKDIR
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse
+from contextfind.server.wire.answers import Line, Made, Ok, Page, Removed, Stat
 from contextfind.server.wire.body import address
 from contextfind.server.wire.content import MkdirBody, RemoveParams
 from contextfind.server.wire.listing import (
@@ -21,9 +24,10 @@ from contextfind.server.wire.listing import (
 router = APIRouter(prefix="/fs", tags=["fs"])
 
 Viewed = Annotated[View, Query()]
+Place = Annotated[str, Query(description="A file or directory.", examples=[DIRECTORY])]
 
 
-@router.get("/ls")
+@router.get("/ls", response_model=Page[list[Line | str]], responses=may_fail(*AT_ADDRESS))
 async def ls(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     """Return what a directory holds, by name; with `recursive` all below it, by address."""
     uri = address("uri", view.uri, tenant)
@@ -35,7 +39,7 @@ async def ls(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     return ok(lines(found.entries, view, None), extra={"has_more": found.has_more})
 
 
-@router.get("/tree")
+@router.get("/tree", response_model=Page[list[Line | str]], responses=may_fail(*AT_ADDRESS))
 async def tree(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     """Return what lies below a directory, by address, `level_limit` levels deep."""
     uri = address("uri", view.uri, tenant)
@@ -44,8 +48,8 @@ async def tree(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     return ok(lines(found.entries, view, uri), extra={"has_more": found.has_more})
 
 
-@router.get("/stat")
-async def stat_one(uri: str, house: TheHouse, tenant: Tenant) -> Response:
+@router.get("/stat", response_model=Ok[Stat], responses=may_fail(*AT_ADDRESS))
+async def stat_one(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
     """Return what a listing would show of one address."""
     entry = await house.browser.stat(tenant, address("uri", uri, tenant))
     if not entry.is_directory:
@@ -54,7 +58,12 @@ async def stat_one(uri: str, house: TheHouse, tenant: Tenant) -> Response:
     return ok(stat(entry, len(children.entries)))
 
 
-@router.post("/mkdir")
+@router.post(
+    "/mkdir",
+    response_model=Ok[Made],
+    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT"),
+    openapi_extra=examples(MKDIR),
+)
 async def mkdir(body: MkdirBody, house: TheHouse, tenant: Tenant) -> Response:
     """Make a directory."""
     uri = address("uri", body.uri, tenant)
@@ -62,7 +71,7 @@ async def mkdir(body: MkdirBody, house: TheHouse, tenant: Tenant) -> Response:
     return ok({"uri": uri.text}, headers=body.ignored_header())
 
 
-@router.delete("")
+@router.delete("", response_model=Ok[Removed], responses=may_fail(*AT_ADDRESS, "CONFLICT"))
 async def remove(
     asked: Annotated[RemoveParams, Query()], house: TheHouse, tenant: Tenant
 ) -> Response:

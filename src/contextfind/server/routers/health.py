@@ -10,6 +10,7 @@ from contextfind import __version__
 from contextfind.domain.errors import UnavailableError
 from contextfind.server.envelope import StrictJson
 from contextfind.server.premises import Premises, ThePremises
+from contextfind.server.wire.answers import Health, Readiness
 
 # Clients parse the leading number: the version of the API that is spoken here.
 VERSION = f"0.5.2+contextfind.{__version__}"
@@ -18,7 +19,7 @@ router = APIRouter(tags=["health"])
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health")
+@router.get("/health", response_model=Health)
 async def health(premises: ThePremises) -> Response:
     """Say that the process answers; needs no key and touches nothing."""
     mode = premises.keeper.mode
@@ -26,7 +27,11 @@ async def health(premises: ThePremises) -> Response:
 
 
 @router.head("/ready", include_in_schema=False)
-@router.get("/ready")
+@router.get(
+    "/ready",
+    response_model=Readiness,
+    responses={503: {"model": Readiness, "description": "Something does not work."}},
+)
 async def ready(premises: ThePremises) -> Response:
     """Say what works, one line per component: 200 when all of it does, else 503."""
     checks = await _checks(premises)

@@ -5,15 +5,18 @@ from starlette.responses import Response
 
 from contextfind.domain.errors import ResourceExhaustedError
 from contextfind.server.envelope import ok
+from contextfind.server.examples import ADD
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.waiting import Patience, until_added
+from contextfind.server.wire.answers import Added, Ok, Uploaded
 from contextfind.server.wire.resources import AddBody, finished, request_of, started
 from contextfind.server.wire.telemetry import telemetry
 
 router = APIRouter(prefix="/resources", tags=["resources"])
 
 
-@router.post("/temp_upload")
+@router.post("/temp_upload", response_model=Ok[Uploaded], responses=may_fail())
 async def temp_upload(
     file: UploadFile, premises: ThePremises, house: TheHouse, tenant: Tenant
 ) -> Response:
@@ -26,7 +29,14 @@ async def temp_upload(
     return ok({"temp_file_id": kept})
 
 
-@router.post("")
+@router.post(
+    "",
+    response_model=Ok[Added],
+    responses=may_fail(
+        *AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "DEADLINE_EXCEEDED"
+    ),
+    openapi_extra=examples(ADD),
+)
 async def add(
     body: AddBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
 ) -> Response:

@@ -6,8 +6,12 @@ from starlette.responses import Response
 from contextfind.domain.errors import UnimplementedError
 from contextfind.server.context import deadline_of
 from contextfind.server.envelope import ok
+from contextfind.server.examples import FIND
+from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Context, TheHouse
+from contextfind.server.wire.answers import Failure, Found, Ok
 from contextfind.server.wire.find import (
+    FIND_HEADERS,
     FindBody,
     answer_of,
     check_mode,
@@ -20,7 +24,12 @@ from contextfind.server.wire.telemetry import telemetry
 router = APIRouter(prefix="/search", tags=["search"])
 
 
-@router.post("/find")
+@router.post(
+    "/find",
+    response_model=Ok[Found],
+    responses=may_fail("INVALID_URI", "DEADLINE_EXCEEDED", told=FIND_HEADERS),
+    openapi_extra=examples(FIND),
+)
 async def find(body: FindBody, request: Request, house: TheHouse, context: Context) -> Response:
     """Return what fits the query best, on three shelves."""
     question = question_of(body, context.identity, house.clock())
@@ -31,7 +40,13 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
     return ok(answer_of(found), telemetry=told, headers=headers)
 
 
-@router.post("/search")
+@router.post(
+    "/search",
+    status_code=501,
+    response_model=Failure,
+    response_description="UNIMPLEMENTED",
+    responses=may_fail(),
+)
 async def search(body: FindBody, _: Context) -> Response:
     """Refuse: planned searches are not built; say so in the form that clients fall back on."""
     check_mode(body)

@@ -4,15 +4,18 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
+from contextfind.server.examples import WAIT
+from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Caller, Tenant, TheHouse, ThePremises
 from contextfind.server.routers.health import VERSION
 from contextfind.server.waiting import Patience, until_jobs_end, until_settled
+from contextfind.server.wire.answers import Ok, Queues, Status
 from contextfind.server.wire.content import Waiting, queue_status
 
 router = APIRouter(prefix="/system", tags=["system"])
 
 
-@router.get("/status")
+@router.get("/status", response_model=Ok[Status], responses=may_fail())
 async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Response:
     """Say who asks, and how much is there: of all tenants only to who may see all of them."""
     whole = premises.keeper.may_see_house(caller)
@@ -23,7 +26,12 @@ async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Resp
     return ok({**figures, "initialized": True, "user": caller.user, "version": VERSION, **told})
 
 
-@router.post("/wait")
+@router.post(
+    "/wait",
+    response_model=Ok[Queues],
+    responses=may_fail("DEADLINE_EXCEEDED"),
+    openapi_extra=examples(WAIT),
+)
 async def wait(
     premises: ThePremises, house: TheHouse, tenant: Tenant, body: Waiting | None = None
 ) -> Response:

@@ -90,8 +90,9 @@ def _summary(value: object) -> object:
 
 
 Text = Annotated[str, AfterValidator(_characters)]
-Count = Annotated[int, BeforeValidator(_no_flag)]  # 10 and "10", not 2.5, not true
-Number = Annotated[float, BeforeValidator(_no_flag)]
+NO_FLAG = BeforeValidator(
+    _no_flag
+)  # stands after the bounds of a number, or they are not described
 # one text, or a list of them
 Texts = Annotated[list[Text], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 # comma separated, a list, or a number: trimmed, without empty ones

@@ -7,47 +7,63 @@ from pydantic import Field
 from contextfind.domain.records import context_type_of
 from contextfind.ingestion.settling import Settled
 from contextfind.ingestion.writing import Written
-from contextfind.server.wire.body import Body, Number, Params, Telemetry, Text
+from contextfind.server.examples import FILE
+from contextfind.server.wire.body import NO_FLAG, Body, Params, Telemetry, Text
 
 
 class Waiting(Body):
-    """wait: answer only when what was asked for can be found. timeout: seconds, at most."""
+    """How long to wait for what was asked for."""
 
-    wait: bool = False
-    timeout: Annotated[Number, Field(ge=0)] | None = None
-    telemetry: Telemetry = False
+    wait: Annotated[bool, Field(description="Answer only when all of it can be found.")] = False
+    timeout: Annotated[
+        Annotated[float, Field(ge=0), NO_FLAG] | None,
+        Field(description="Seconds to wait at most; then DEADLINE_EXCEEDED, and the work goes on."),
+    ] = None
+    telemetry: Annotated[Telemetry, Field(description="Add what was measured.")] = False
 
 
 class WriteBody(Waiting):
     """A text file to be written."""
 
-    uri: Text
-    content: Text
-    mode: Literal["create", "replace", "append"] = "replace"
-    tags: list[Text] | None = None
+    uri: Annotated[Text, Field(description="Where it is to lie.")]
+    content: Annotated[Text, Field(description="All of its text, or what is appended.")]
+    mode: Annotated[
+        Literal["create", "replace", "append"],
+        Field(description="`create` refuses to write over a file."),
+    ] = "replace"
+    tags: Annotated[
+        list[Text] | None,
+        Field(description="`key=value` each; absent leaves those that are there."),
+    ] = None
 
 
 class ReadParams(Params):
     """Which lines of a file; `raw` asks for what is stored, which is what is always given."""
 
-    uri: str
-    offset: Annotated[int, Field(ge=0)] = 0
-    limit: Annotated[int, Field(ge=-1)] = -1
-    raw: bool = True
+    uri: Annotated[str, Field(description="The file.", examples=[FILE])]
+    offset: Annotated[int, Field(ge=0, description="The first line; 0 is the first.")] = 0
+    limit: Annotated[int, Field(ge=-1, description="How many lines; -1 is all that follow.")] = -1
+    raw: Annotated[bool, Field(description="Changes nothing.")] = True
 
 
 class RemoveParams(Params):
     """What to remove; a removal has always taken effect when it is answered."""
 
-    uri: str
-    recursive: bool = False
+    uri: Annotated[
+        str,
+        Field(
+            description="A file or directory; one that is not there is no error.",
+            examples=["viking://resources/handbook/drafts/old.md"],
+        ),
+    ]
+    recursive: Annotated[bool, Field(description="Needed for a directory.")] = False
 
 
 class MkdirBody(Body):
     """A directory to be made."""
 
-    uri: Text
-    description: Text = ""
+    uri: Annotated[Text, Field(description="Where it is to lie.")]
+    description: Annotated[Text, Field(description="Its abstract, until files describe it.")] = ""
 
 
 def part_of(text: str, offset: int, limit: int) -> str:

@@ -18,9 +18,8 @@ from contextfind.domain.times import parse_period
 from contextfind.domain.uri import Uri
 from contextfind.server.envelope import header_list
 from contextfind.server.wire.body import (
+    NO_FLAG,
     Body,
-    Count,
-    Number,
     Telemetry,
     Text,
     Texts,
@@ -57,28 +56,84 @@ FilterTree = Annotated[
         }
     ),
 ]
-Limit = Annotated[Count, Field(ge=1, le=MAX_LIMIT)]
+_IMAGE_URL = (
+    "A picture to search by: `http(s)://…`, `viking://…` or `data:image/…;base64,…`, at most 10 MiB. "
+    "Refused where the embedder takes text only. Files of resources are searched unless `level` or "
+    "`context_type` say otherwise; with `query` the search goes to the middle of both vectors."
+)
+_MOMENT = (
+    "ISO 8601, a date, or how long ago: a whole number and one of s m h d w. Inclusive; UTC unless a "
+    "zone is given."
+)
+Limit = Annotated[int, Field(ge=1, le=MAX_LIMIT), NO_FLAG]  # 10 and "10", not 2.5, not true
+
+
+def _one_or_several(one: dict[str, object], words: str) -> WithJsonSchema:
+    """Describe a value, a comma separated text of such, or a list of either."""
+    text = {"type": "string", "pattern": f"^( *({words}) *(, *({words}) *)*)?$"}
+    return WithJsonSchema(
+        {"anyOf": [one, text, {"type": "array", "items": {"anyOf": [one, text]}}]}
+    )
+
+
+Levels = Annotated[Words, _one_or_several({"type": "integer", "minimum": 0, "maximum": 2}, "0|1|2")]
+Kinds = Annotated[
+    Words,
+    _one_or_several({"enum": [str(kind) for kind in ContextType]}, "|".join(map(str, ContextType))),
+]
 
 
 class FindBody(Body):
-    """The fields of a find; see `question_of` for what they mean together."""
+    """A question. A field that is null counts as absent; unknown fields are named in `X-Ignored-Fields`.
 
-    query: Text = ""
-    target_uri: Texts = Field(default_factory=list)
-    limit: Limit = DEFAULT_LIMIT
-    node_limit: Limit | None = None
-    level: Words = Field(default_factory=list)
-    context_type: Words = Field(default_factory=list)
-    score_threshold: Annotated[Number, Field(ge=0, le=1)] | None = None
-    read_content: bool = False
-    telemetry: Telemetry = False
-    tags: list[Text] = Field(default_factory=list)
-    since: Text = ""
-    until: Text = ""
-    time_field: Literal["updated_at", "created_at"] = "updated_at"
+    Without `query` and `image_url` at least one of `filter`, `context_type`, `tags`, `since` and `until`
+    must select something; every hit then has score 0, newest first.
+    """
+
+    query: Annotated[Text, Field(description="What is looked for; blank counts as none.")] = ""
+    image_url: Annotated[str, Field(description=_IMAGE_URL)] = ""
+    target_uri: Annotated[
+        Texts,
+        Field(
+            description="Directories or files to search, together; none is everything the caller may see. "
+            "Targets that do not exist are named in `X-Unknown-Targets`."
+        ),
+    ] = Field(default_factory=list)
+    context_type: Annotated[
+        Kinds, Field(description="Kinds of records, together; none is all.")
+    ] = Field(default_factory=list)
+    level: Annotated[
+        Levels,
+        Field(
+            description="0 abstracts and 1 overviews of directories, 2 files; none is all three."
+        ),
+    ] = Field(default_factory=list)
+    limit: Annotated[Limit, Field(description="The most hits, on all shelves together.")] = (
+        DEFAULT_LIMIT
+    )
+    node_limit: Annotated[Limit | None, Field(description="Another name of `limit`; it wins.")] = (
+        None
+    )
+    score_threshold: Annotated[
+        Annotated[float, Field(ge=0, le=1), NO_FLAG] | None,
+        Field(description="Hits with a lower score are left out; absent is no cut."),
+    ] = None
     filter: FilterTree = None
-    image_url: str = ""
-    mode: object = "list"
+    tags: Annotated[
+        list[Text],
+        Field(description="`key=value` each, all must hold; of a key sent twice the last counts."),
+    ] = Field(default_factory=list)
+    since: Annotated[Text, Field(description=_MOMENT + " A date is its first moment.")] = ""
+    until: Annotated[Text, Field(description=_MOMENT + " A date is its last moment.")] = ""
+    time_field: Annotated[
+        Literal["updated_at", "created_at"], Field(description="What `since` and `until` bound.")
+    ] = "updated_at"
+    read_content: Annotated[bool, Field(description="Add the body to each hit.")] = False
+    telemetry: Annotated[Telemetry, Field(description="Add what was measured.")] = False
+    mode: Annotated[
+        object,
+        WithJsonSchema({"const": "list", "description": "Other modes are refused."}),
+    ] = "list"
 
 
 def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuestion:
@@ -174,6 +229,12 @@ def answer_of(found: FindResult) -> dict[str, object]:
         "skills": _hits(found.skills),
         "total": found.total,
     }
+
+
+FIND_HEADERS = {
+    "X-Unknown-Targets": "Targets at which nothing is stored, comma separated, percent-encoded.",
+    "X-Notes": "What was done without, such as an embedder that is down; percent-encoded.",
+}
 
 
 def find_headers(found: FindResult) -> dict[str, str]:

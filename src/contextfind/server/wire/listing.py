@@ -8,6 +8,7 @@ from pydantic import Field
 
 from contextfind.domain.uri import Uri
 from contextfind.retrieval.browsing import Entry
+from contextfind.server.examples import DIRECTORY
 from contextfind.server.wire.body import Params
 
 MAX_NODES = 10_000  # entries of one answer; larger directories are paged with offset
@@ -25,15 +26,24 @@ class View(Params):
     limit: the size of a page. node_limit: the most entries a caller wants; the smaller one counts.
     """
 
-    uri: str = "viking://"
-    output: Literal["agent", "original"] = "agent"
-    simple: bool = False
-    recursive: bool = False
-    abs_limit: Annotated[int, Field(ge=0)] = 256
-    node_limit: Annotated[int, Field(ge=1)] = DEFAULT_NODES
-    limit: Annotated[int, Field(ge=1)] = MAX_NODES
-    offset: Annotated[int, Field(ge=0)] = 0
-    level_limit: Annotated[int, Field(ge=1, le=MAX_DEPTH)] | None = None
+    uri: Annotated[str, Field(description="The directory.", examples=[DIRECTORY])] = "viking://"
+    output: Annotated[
+        Literal["agent", "original"],
+        Field(description="`agent`: with abstracts and tags; `original`: with the mode."),
+    ] = "agent"
+    simple: Annotated[bool, Field(description="Addresses only.")] = False
+    recursive: Annotated[bool, Field(description="All below it, by address.")] = False
+    abs_limit: Annotated[int, Field(ge=0, description="Characters of an abstract.")] = 256
+    node_limit: Annotated[int, Field(ge=1, description="The most entries wanted.")] = DEFAULT_NODES
+    limit: Annotated[
+        int,
+        Field(ge=1, description=f"Entries of a page; the smaller of both, at most {MAX_NODES}."),
+    ] = MAX_NODES
+    offset: Annotated[int, Field(ge=0, description="Entries before the page.")] = 0
+    level_limit: Annotated[
+        Annotated[int, Field(ge=1, le=MAX_DEPTH)] | None,
+        Field(description=f"How deep; absent is {DEFAULT_DEPTH} for a tree, all for ls."),
+    ] = None
 
     @property
     def page(self) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,22 +19,28 @@ _REMOTE = re.compile(r"(?:[a-z][a-z0-9+.-]*://|git@|[\w.-]+@[\w.-]+:)", re.IGNOR
 
 
 class AddBody(Waiting):
-    """Files to be added: an upload, or a path on the server's own machine.
+    """Files to be added: an upload, or a path on the server's own machine; exactly one of both."""
 
-    create_parent: directories above the target are always made.
-    include, exclude, ignore_dirs: comma separated patterns, or lists of them.
-    """
-
-    temp_file_id: Text = ""
-    path: Text = ""
-    source_name: Text = ""
-    to: Text = ""
-    parent: Text = ""
-    create_parent: bool = True
-    tags: list[Text] | None = None
-    include: Words = Field(default_factory=list)
-    exclude: Words = Field(default_factory=list)
-    ignore_dirs: Words = Field(default_factory=list)
+    temp_file_id: Annotated[Text, Field(description="From resources/temp_upload.")] = ""
+    path: Annotated[
+        Text, Field(description="On the server; refused unless it allows the root.")
+    ] = ""
+    source_name: Annotated[Text, Field(description="What the file or directory is called.")] = ""
+    to: Annotated[Text, Field(description="The address the file or directory gets.")] = ""
+    parent: Annotated[
+        Text, Field(description="The directory it is put into; at most one of to and parent.")
+    ] = ""
+    create_parent: Annotated[bool, Field(description="Changes nothing: parents are made.")] = True
+    tags: Annotated[list[Text] | None, Field(description="`key=value`, for every file.")] = None
+    include: Annotated[Words, Field(description="Only files that match a pattern.")] = Field(
+        default_factory=list
+    )
+    exclude: Annotated[Words, Field(description="No files that match a pattern.")] = Field(
+        default_factory=list
+    )
+    ignore_dirs: Annotated[Words, Field(description="Directories to leave out.")] = Field(
+        default_factory=list
+    )
 
 
 def request_of(body: AddBody, identity: Identity) -> AddRequest:

@@ -1,0 +1,77 @@
+"""Requests that work, in an order in which each finds what the former ones made; run by a test."""
+
+from collections.abc import Mapping
+
+FILE = "viking://resources/handbook/release/rollback.md"
+DIRECTORY = "viking://resources/handbook"
+
+WRITE: Mapping[str, object] = {
+    "a file, findable when answered": {
+        "uri": FILE,
+        "content": "# Rollback\n\nStop the canary, then run `atlasctl rollback TKX-7741`.\n",
+        "tags": ["team=ops", "lang=en"],
+        "wait": True,
+    },
+    "more text at its end": {"uri": FILE, "content": "Tell the on-call.\n", "mode": "append"},
+}
+
+FIND: Mapping[str, object] = {
+    "a question": {"query": "How do I roll back a release?"},
+    "only files of one directory, with their text": {
+        "query": "rollback",
+        "target_uri": DIRECTORY,
+        "level": 2,
+        "limit": 3,
+        "read_content": True,
+    },
+    "a filter": {
+        "query": "rollback",
+        "filter": {
+            "op": "and",
+            "conds": [
+                {"op": "must", "field": "context_type", "conds": ["resource"]},
+                {"op": "must_not", "field": "tags", "conds": ["state=draft"]},
+                {"op": "prefix", "field": "uri", "prefix": DIRECTORY},
+            ],
+        },
+    },
+    "tags and times": {
+        "query": "rollback",
+        "tags": ["team=ops"],
+        "since": "7d",
+        "time_field": "created_at",
+        "score_threshold": 0.1,
+    },
+    "no query: what is new, newest first": {"context_type": "resource", "since": "24h"},
+    "what it cost": {"query": "TKX-7741", "telemetry": True},
+}
+
+MKDIR: Mapping[str, object] = {
+    "a directory": {"uri": "viking://resources/handbook/drafts", "description": "Not yet agreed."}
+}
+
+ADD: Mapping[str, object] = {
+    "an upload, as a task": {
+        "temp_file_id": "the id from temp_upload",
+        "source_name": "guide.md",
+        "parent": DIRECTORY,
+    },
+    "an upload, waited for": {
+        "temp_file_id": "the id from temp_upload",
+        "to": "viking://resources/guides",
+        "tags": ["team=ops"],
+        "wait": True,
+        "timeout": 60,
+    },
+}
+
+WAIT: Mapping[str, object] = {"at most ten seconds": {"timeout": 10}}
+
+ACCOUNT: Mapping[str, object] = {
+    "a tenant and its first user": {"account_id": "acme", "admin_user_id": "ann"}
+}
+USER: Mapping[str, object] = {"one more user": {"user_id": "ben", "role": "user"}}
+ROLE: Mapping[str, object] = {"an admin of the account": {"role": "admin"}}
+KEY: Mapping[str, object] = {
+    "a key for a machine": {"account_id": "acme", "user_id": "ben", "label": "laptop"}
+}
