@@ -42,8 +42,8 @@ OFFERS: Mapping[str, Offer] = {
     "tree": Offer("browsing", _ASK, "Show what lies below a directory."),
     "read": Offer("browsing", _ASK, "Print a file."),
     "accounts": Offer("admin", _ADMIN, "List or create accounts (root key)."),
-    "users": Offer("admin", _ADMIN, "List or create the users of an account."),
-    "keys": Offer("admin", _ADMIN, "List, create or revoke keys."),
+    "users": Offer("admin", _ADMIN, "List, create, change or remove the users of an account."),
+    "keys": Offer("admin", _ADMIN, "List, create, rotate or revoke keys."),
 }
 
 

@@ -78,6 +78,8 @@ def rules_from(settings: Settings) -> ServerRules:
         answer_seconds=server.answer_seconds,
         wait_seconds=server.wait_seconds,
         cors_origins=server.cors_origins,
+        rate_limit_per_minute=server.rate_limit_per_minute,
+        rate_limit_burst=server.rate_limit_burst,
     )
 
 

@@ -187,27 +187,53 @@ class Client:
         path = f"/api/v1/admin/accounts/{_segment(account)}/users"
         return cast("list[JsonObject]", await self._wire.get(path))
 
-    async def add_user(self, account: str, user: str, role: Role = "user") -> JsonObject:
-        """Make a user and return the first key."""
+    async def add_user(
+        self, account: str, user: str, role: Role = "user", *, restore: bool = False
+    ) -> JsonObject:
+        """Make a user and return the first key; `restore` brings a removed one back with its tree."""
         path = f"/api/v1/admin/accounts/{_segment(account)}/users"
-        return cast("JsonObject", await self._wire.post(path, {"user_id": user, "role": role}))
+        body = {"user_id": user, "role": role, **({"restore": True} if restore else {})}
+        return cast("JsonObject", await self._wire.post(path, body))
 
-    async def keys(self) -> list[JsonObject]:
-        """Return the keys in force, without their secrets."""
-        return cast("list[JsonObject]", await self._wire.get("/api/v1/admin/keys"))
+    async def remove_user(self, account: str, user: str) -> JsonObject:
+        """Remove a user; its keys (`revoked_keys`) stop working at once, its tree stays."""
+        return cast("JsonObject", await self._wire.delete(_path_of(account, user)))
+
+    async def set_role(self, account: str, user: str, role: Role) -> JsonObject:
+        """Give a user another role; it holds for all its keys at once."""
+        path = f"{_path_of(account, user)}/role"
+        return cast("JsonObject", await self._wire.put(path, {"role": role}))
+
+    async def renew_key(self, account: str, user: str) -> JsonObject:
+        """End all keys of a user and return a new one; its secret is in this answer only."""
+        return cast("JsonObject", await self._wire.post(f"{_path_of(account, user)}/key", {}))
+
+    async def keys(self, account: str | None = None) -> list[JsonObject]:
+        """Return the keys in force that you may see, without their secrets; of one account or all."""
+        only = {} if account is None else {"account_id": account}
+        return cast("list[JsonObject]", await self._wire.get("/api/v1/admin/keys", **only))
 
     async def add_key(self, account: str, user: str, label: str = "") -> JsonObject:
         """Make a key for a user; its secret is in this answer and never again."""
         body = {"account_id": account, "user_id": user, "label": label}
         return cast("JsonObject", await self._wire.post("/api/v1/admin/keys", body))
 
+    async def rotate_key(self, key_id: str) -> JsonObject:
+        """Give a key another secret, which is in this answer only; the old one is dead at once."""
+        path = f"/api/v1/admin/keys/{_segment(key_id)}/rotate"
+        return cast("JsonObject", await self._wire.post(path, {}))
+
     async def revoke_key(self, key_id: str) -> None:
         """Take a key back; it stops working at once."""
-        result_of(await self._wire.send("DELETE", f"/api/v1/admin/keys/{_segment(key_id)}"))
+        await self._wire.delete(f"/api/v1/admin/keys/{_segment(key_id)}")
 
     async def _page(self, path: str, **params: str | int) -> Listing:
         response = await self._wire.send("GET", path, params=params)
         return Listing(result_of(response), bool(body_of(response).get("has_more", False)))
+
+
+def _path_of(account: str, user: str) -> str:
+    return f"/api/v1/admin/accounts/{_segment(account)}/users/{_segment(user)}"
 
 
 def _segment(text: str) -> str:

@@ -54,6 +54,14 @@ class Wire:
         """Return the `result` of a POST of JSON."""
         return result_of(await self.send("POST", path, timeout=timeout, json=body))
 
+    async def put(self, path: str, body: Mapping[str, object]) -> Any:
+        """Return the `result` of a PUT of JSON."""
+        return result_of(await self.send("PUT", path, json=body))
+
+    async def delete(self, path: str) -> Any:
+        """Return the `result` of a DELETE."""
+        return result_of(await self.send("DELETE", path))
+
     async def send(
         self,
         method: str,

@@ -97,6 +97,18 @@ class ServerSettings(Section):
         default=3_600.0,
         description="How long `wait=true` waits when the caller names no `timeout`.",
     )
+    rate_limit_per_minute: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="Requests a minute that each key may send; more are RESOURCE_EXHAUSTED with Retry-After. 0: no limit.",
+    )
+    rate_limit_burst: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="How many of them may come at once. None: all of a minute's.",
+    )
 
     @model_validator(mode="after")
     def _open_only_with_a_key(self) -> Self:

@@ -84,7 +84,7 @@ class StubServer:
                 self.end_headers()
                 self.wfile.write(answer)
 
-            do_GET = do_POST = do_DELETE = handle_one  # noqa: N815 - names of the standard library
+            do_GET = do_POST = do_PUT = do_DELETE = handle_one  # noqa: N815 - names of the standard library
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

@@ -12,6 +12,8 @@ def test_every_rule_of_the_configuration_reaches_the_server() -> None:
         "server.answer_seconds": 7.0,
         "server.wait_seconds": 9.0,
         "server.cors_origins": ["https://a.example"],
+        "server.rate_limit_per_minute": 600,
+        "server.rate_limit_burst": 20,
     }
     rules = rules_from(load_settings(None, {"HOME": "/nowhere"}, given).settings)
     assert rules == ServerRules(
@@ -22,4 +24,6 @@ def test_every_rule_of_the_configuration_reaches_the_server() -> None:
         answer_seconds=7.0,
         wait_seconds=9.0,
         cors_origins=("https://a.example",),
+        rate_limit_per_minute=600,
+        rate_limit_burst=20,
     )
