@@ -13,7 +13,19 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
-from contextfind.domain.filters import And, Between, Everything, Not, OneOf, Or, Prefixed, Tagged
+from contextfind.domain.filters import (
+    And,
+    Between,
+    Contains,
+    Everything,
+    Not,
+    Numbered,
+    OneOf,
+    Or,
+    Prefixed,
+    Tagged,
+    Used,
+)
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -804,3 +816,54 @@ async def test_a_filter_of_very_many_parts_is_answered(store: Store) -> None:
     parts = tuple(Tagged(f"k={number}") for number in range(3_000))
     assert len(await store.select(ANN, Or((*parts, Tagged("k=v"))), 9)) == 1
     assert len(await store.select(ANN, And(tuple(map(Not, parts))), 9)) == 1
+
+
+async def test_a_substring_is_compared_character_by_character(store: Store) -> None:
+    names = ("50% off_now", "Rollback", "rollback", "ab", "回滚步骤", "\xe9")
+    texts = ("50% off_now", "Rollback", "rollback", "a\0b", "回滚步骤", "e\u0301")
+    drafts = [
+        draft(f"resources/{name}", abstract=text) for name, text in zip(names, texts, strict=True)
+    ]
+    await store.commit(writing(*drafts))
+    for part in ("%", "_", "roll", "Roll", "ROLL", "\0", "\0b", "滚步", "\xe9", "\ud800", ""):
+        found = {
+            record.abstract for record in await store.select(ANN, Contains("abstract", part), 9)
+        }
+        assert found == {text for text in texts if part in text}
+        named = {record.name for record in await store.select(ANN, Contains("name", part), 9)}
+        assert named == {name for name in names if part in name}
+
+
+async def test_a_substring_of_a_tag_lies_within_one_tag(store: Store) -> None:
+    await store.commit(
+        writing(draft("resources/a", tags=("lang=en", "team=ops")), draft("resources/b"))
+    )
+    for part, found in (("g=e", 1), ("=", 1), ("enteam", 0), ("en,", 0), ('"', 0), ("", 1)):
+        assert len(await store.select(ANN, Contains("tags", part), 9)) == found
+
+
+async def test_uses_are_compared_as_they_stand_now(store: Store) -> None:
+    await store.commit(writing(draft("resources/a"), draft("resources/b")))
+    record = await only(store, "resources/a")
+    for uses in range(3):
+        assert paths(await store.select(ANN, Used(uses, uses), 9)) == (
+            ["resources/a", "resources/b"] if uses == 0 else ["resources/a"]
+        )
+        assert len(await store.select(ANN, Used(uses + 1, None), 9)) == 0
+        assert len(await store.select(ANN, Used(None, uses), 9)) == 2
+        assert len(await store.select(ANN, Used(None, -1), 9)) == 0
+        await store.touch([record.id])
+
+
+async def test_matching_names_the_ids_of_all_that_match_within_the_scope(store: Store) -> None:
+    await store.commit(writing(*(draft(f"resources/{n}", tags=("k=v",)) for n in range(30))))
+    await store.commit(writing(draft("user/ben/x", tags=("k=v",))))
+    await store.commit(writing(draft("resources/x", tags=("k=v",)), account="bolt"))
+    records = await store.select(ANN, Everything(), 99)
+    ids = sorted(record.id for record in records)
+    assert len(ids) == 30
+    assert await store.matching(ANN, [Tagged("k=v"), Tagged("k=w"), Everything()]) == [ids, [], ids]
+    assert await store.matching(Scope("acme", "ann", ()), [Everything()]) == [[]]
+    assert await store.matching(ANN, []) == []
+    numbered = await store.select(ANN, Numbered.of([ids[3], ids[0], RecordId(2**62)]), 9)
+    assert sorted(record.id for record in numbered) == [ids[0], ids[3]]

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.domain.errors import InvalidArgumentError
-from contextfind.domain.filters import Everything, Tagged, matches
+from contextfind.domain.filters import (
+    And,
+    Contains,
+    Everything,
+    Not,
+    Numbered,
+    Or,
+    Tagged,
+    Used,
+    matches,
+)
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -365,3 +375,45 @@ async def test_stored_vectors_of_another_dimension_are_refused_and_nothing_moves
         await index.follow([replace(change, vectors=unit(1, DIMENSION + 3)[None, :])])
     assert await index.position() == 0
     assert await answer(index, ask("cache")) == []
+
+
+async def test_what_only_the_store_knows_is_refused_and_never_answered_wrongly(
+    index: SearchIndex,
+) -> None:
+    await index.follow([make_change(1, make_record(1), ["cache"], [1])])
+    for condition in (Used(1, None), Contains("abstract", "a")):
+        for where in (condition, Not(condition), And((Everything(), Or((condition,))))):
+            with pytest.raises(InvalidArgumentError, match="search index cannot answer"):
+                await index.search([Probe(ANN, where, 5, None, ("cache",))])
+
+
+async def test_records_by_number_are_found_whatever_else_is_named(index: SearchIndex) -> None:
+    records = [make_record(i, f"viking://resources/{9 - i}.md") for i in range(1, 9)]
+    await index.follow([make_change(r.id, r, ["cache"], [1]) for r in records])
+    await index.follow([make_removal(20, 3)])
+    ids = [RecordId(number) for number in (7, 2, 3, 2, 0, 2**62)]
+    for where, found in (
+        (Numbered.of(ids), {2, 7}),
+        (Not(Numbered.of(ids)), {1, 4, 5, 6, 8}),
+        (Numbered.of([]), set()),
+    ):
+        hits = await answer(index, Probe(ANN, where, 50, unit(1), ("cache",)))
+        assert {hit.id for hit in hits} == found
+
+
+async def test_a_substring_of_a_name_or_a_tag_has_its_case(index: SearchIndex) -> None:
+    records = [
+        make_record(1, "viking://resources/Auth.md", tags=("lang=en", "team=ops")),
+        make_record(2, "viking://resources/auth/b.md", tags=("lang=zh",)),
+    ]
+    await index.follow([make_change(r.id, r, ["cache"], [1]) for r in records])
+    for where, found in (
+        (Contains("name", "Auth"), {1}),
+        (Contains("name", "auth"), set()),
+        (Contains("name", ".m"), {1, 2}),
+        (Contains("tags", "lang="), {1, 2}),
+        (Contains("tags", "enteam"), set()),
+        (Contains("tags", "=o"), {1}),
+    ):
+        hits = await answer(index, Probe(ANN, where, 50, unit(1), ()))
+        assert {hit.id for hit in hits} == found
