@@ -1,6 +1,8 @@
 """admin/*: accounts, users and keys. Who may do what stands in docs/security.md."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from contextfind.domain.identity import Identity
@@ -25,6 +27,8 @@ from contextfind.server.wire.answers import (
 )
 
 router = APIRouter(prefix="/admin", tags=["admin"])
+
+OfAccount = Annotated[str | None, Query(description="Keys of this account only.")]
 
 
 @router.post(
@@ -136,7 +140,7 @@ async def add_key(body: wire.KeyBody, office: TheOffice) -> Response:
 
 
 @router.get("/keys", response_model=Ok[list[KeyLine]], responses=may_fail("NOT_FOUND"))
-async def list_keys(office: TheOffice, account_id: str | None = None) -> Response:
+async def list_keys(office: TheOffice, account_id: OfAccount = None) -> Response:
     """Return the keys in force without their secrets: all, the account's, or the caller's own."""
     keeper = office.premises.keeper
     if account_id:

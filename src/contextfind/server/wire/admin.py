@@ -44,30 +44,32 @@ HINT_LENGTH = 8  # characters of a key that listings show: enough to recognise, 
 class AccountBody(Body):
     """A tenant to be made, with its first user."""
 
-    account_id: Name
-    admin_user_id: Name
+    account_id: Annotated[Name, Field(description="How the tenant is called.")]
+    admin_user_id: Annotated[Name, Field(description="Its first user, an admin.")]
 
 
 class UserBody(Body):
-    """A user to be made; `restore`: one of this name that was removed comes back, with its tree."""
+    """A user to be made."""
 
-    user_id: Name
-    role: UserRole = "user"
-    restore: bool = False
+    user_id: Annotated[Name, Field(description="How the user is called.")]
+    role: Annotated[UserRole, Field(description="An admin rules the users and keys.")] = "user"
+    restore: Annotated[
+        bool, Field(description="One of this name that was removed comes back, with its tree.")
+    ] = False
 
 
 class RoleBody(Body):
     """The role that a user shall have."""
 
-    role: UserRole
+    role: Annotated[UserRole, Field(description="An admin rules the users and keys.")]
 
 
 class KeyBody(Body):
     """A key to be made for a user that is there."""
 
-    account_id: Name
-    user_id: Name
-    label: Label = ""
+    account_id: Annotated[Name, Field(description="The user's account.")]
+    user_id: Annotated[Name, Field(description="Who may use it.")]
+    label: Annotated[Label, Field(description="What it is for, to tell keys apart.")] = ""
 
 
 def account(one: Account) -> dict[str, object]:
