@@ -111,12 +111,37 @@ def test_every_field_of_every_request_is_explained(page: Description) -> None:
 
 def test_bounds_are_described_in_the_words_of_json_schema(page: Description) -> None:
     fields = page.page["components"]["schemas"]["FindBody"]["properties"]
-    assert (fields["limit"]["minimum"], fields["limit"]["maximum"]) == (1, 100)
+    limit = fields["limit"]["anyOf"][0]
+    assert (limit["minimum"], limit["maximum"]) == (1, 100)
     assert fields["limit"]["default"] == 10
     threshold = fields["score_threshold"]["anyOf"][0]
     assert (threshold["minimum"], threshold["maximum"]) == (0, 1)
     foreign = {"ge", "le", "gt", "lt", "pattern_error"}
     assert [node for node in nodes(page.page) if foreign & set(node)] == []
+
+
+def test_only_an_optional_field_of_a_body_may_be_null(page: Description) -> None:
+    schemas = page.page["components"]["schemas"]
+    for field in schemas["FindBody"]["properties"].values():
+        assert {"type": "null"} in field["anyOf"]
+    assert schemas["WriteBody"]["properties"]["uri"]["type"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("viking://", True),
+        ("viking://resources/a b.md", True),
+        ("viking://~/memories", True),
+        ("viking://user/ann", True),
+        ("viking://bogus/a", False),
+        ("resources/a.md", False),
+        ("", False),
+    ],
+)
+def test_what_an_address_looks_like_is_described(page: Description, text: str, fits: bool) -> None:  # noqa: FBT001
+    field = page.page["components"]["schemas"]["WriteBody"]["properties"]["uri"]
+    assert Draft202012Validator(field).is_valid(text) is fits
 
 
 def test_every_schema_is_one_and_every_reference_leads_somewhere(page: Description) -> None:

@@ -11,13 +11,13 @@ from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.waiting import Patience, until_settled
 from contextfind.server.wire.answers import Ok, Wrote
-from contextfind.server.wire.body import address, optional_tags
+from contextfind.server.wire.body import Place, address, optional_tags
 from contextfind.server.wire.content import ReadParams, WriteBody, part_of, written
 from contextfind.server.wire.telemetry import telemetry
 
 router = APIRouter(prefix="/content", tags=["content"])
 
-Place = Annotated[str, Query(description="A file or directory.", examples=[FILE])]
+OneUri = Annotated[Place, Query(description="A file or directory.", examples=[FILE])]
 
 
 @router.get("/read", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
@@ -28,13 +28,13 @@ async def read(asked: Annotated[ReadParams, Query()], house: TheHouse, tenant: T
 
 
 @router.get("/abstract", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
-async def abstract(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
+async def abstract(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
     """Return the short text (level 0) of a directory or a file."""
     return ok(await house.browser.abstract(tenant, address("uri", uri, tenant)))
 
 
 @router.get("/overview", response_model=Ok[str], responses=may_fail(*AT_ADDRESS))
-async def overview(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
+async def overview(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
     """Return the long text (level 1) of a directory; of a file, that of its directory."""
     return ok(await house.browser.overview(tenant, address("uri", uri, tenant)))
 

@@ -10,7 +10,7 @@ from contextfind.server.examples import DIRECTORY, MKDIR
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire.answers import Line, Made, Ok, Page, Removed, Stat
-from contextfind.server.wire.body import address
+from contextfind.server.wire.body import Place, address
 from contextfind.server.wire.content import MkdirBody, RemoveParams
 from contextfind.server.wire.listing import (
     DEFAULT_DEPTH,
@@ -24,7 +24,7 @@ from contextfind.server.wire.listing import (
 router = APIRouter(prefix="/fs", tags=["fs"])
 
 Viewed = Annotated[View, Query()]
-Place = Annotated[str, Query(description="A file or directory.", examples=[DIRECTORY])]
+OneUri = Annotated[Place, Query(description="A file or directory.", examples=[DIRECTORY])]
 
 
 @router.get("/ls", response_model=Page[list[Line | str]], responses=may_fail(*AT_ADDRESS))
@@ -49,7 +49,7 @@ async def tree(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
 
 
 @router.get("/stat", response_model=Ok[Stat], responses=may_fail(*AT_ADDRESS))
-async def stat_one(uri: Place, house: TheHouse, tenant: Tenant) -> Response:
+async def stat_one(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
     """Return what a listing would show of one address."""
     entry = await house.browser.stat(tenant, address("uri", uri, tenant))
     if not entry.is_directory:

@@ -1,10 +1,19 @@
 """What all request bodies have in common."""
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from contextfind.domain.errors import InvalidArgumentError, InvalidUriError
 from contextfind.domain.identity import Identity
@@ -12,6 +21,20 @@ from contextfind.domain.tags import parse_tags
 from contextfind.domain.uri import Uri
 from contextfind.server.envelope import header_list
 
+_FOR_PEOPLE = ("title", "description", "default", "examples")
+_PLACE = r"^viking://((resources|agent|user|~)(/.*)?)?$"
+_BLANK = r"^\s*$"
+_TAG = r"^[^=]*[^=\s][^=]*=[^=]*[^=\s][^=]*$"
+_TELEMETRY = {
+    "anyOf": [
+        {"type": "boolean"},
+        {
+            "type": "object",
+            "properties": {"summary": {"type": "boolean"}},
+            "additionalProperties": False,
+        },
+    ]
+}
 SHOWN = 100  # characters of a wrong value that a message repeats
 
 
@@ -27,6 +50,18 @@ class Body(BaseModel):
         if isinstance(data, Mapping):
             return {name: value for name, value in data.items() if value is not None}
         return data
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the fields; null is as good as leaving an optional one out."""
+        told = handler.resolve_ref_schema(handler(schema))
+        needed = told.get("required", ())
+        for name, field in told.get("properties", {}).items():
+            if name not in needed:
+                told["properties"][name] = _or_null(field)
+        return told
 
     def ignored_header(self) -> dict[str, str]:
         """Return `X-Ignored-Fields` when the caller sent something that has no effect."""
@@ -46,6 +81,15 @@ class Params(BaseModel):
         if isinstance(data, Mapping):
             return {name: value for name, value in data.items() if value != ""}
         return data
+
+
+def _or_null(field: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a field that may be null; what is for people stays outside."""
+    kept = {name: told for name, told in field.items() if name in _FOR_PEOPLE}
+    kind = {name: told for name, told in field.items() if name not in _FOR_PEOPLE}
+    choices = kind["anyOf"] if set(kind) == {"anyOf"} else [kind]
+    null = {"type": "null"}
+    return {**kept, "anyOf": choices if null in choices else [*choices, null]}
 
 
 def _no_flag(value: object) -> object:
@@ -68,15 +112,32 @@ def _one_or_many(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _words(value: object) -> object:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return [str(value)]
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(",") if word.strip()]
-    if isinstance(value, list):
-        parts = [_words(item) for item in value]
-        return [one for part in parts for one in (part if isinstance(part, list) else [part])]
-    return value
+def _words(value: object) -> list[str]:
+    parts = value if isinstance(value, list) else [value]
+    return [word for part in parts for word in _split(part)]
+
+
+def _split(part: object) -> list[str]:
+    if isinstance(part, int) and not isinstance(part, bool):
+        return [str(part)]
+    if isinstance(part, str):
+        return [word.strip() for word in part.split(",") if word.strip()]
+    raise PydanticCustomError("words", "expected text, or a list of texts")
+
+
+def words_among(known: Collection[str], expected: str) -> BeforeValidator:
+    """Return a reader like that of `Words` which takes only known ones; a refusal says `expected`."""
+
+    def read(value: object) -> list[str]:
+        try:
+            words = _words(value)
+        except PydanticCustomError:
+            raise PydanticCustomError("words", f"expected {expected}") from None
+        if any(word not in known for word in words):
+            raise PydanticCustomError("words", f"expected {expected}")
+        return words
+
+    return BeforeValidator(read)
 
 
 def _summary(value: object) -> object:
@@ -93,16 +154,21 @@ Text = Annotated[str, AfterValidator(_characters)]
 NO_FLAG = BeforeValidator(
     _no_flag
 )  # stands after the bounds of a number, or they are not described
-# one text, or a list of them
-Texts = Annotated[list[Text], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 # comma separated, a list, or a number: trimmed, without empty ones
 Words = Annotated[
     list[Text], BeforeValidator(_words, json_schema_input_type=int | str | list[int | str])
 ]
 # true, or {"summary": true}
-Telemetry = Annotated[
-    bool, BeforeValidator(_summary, json_schema_input_type=bool | dict[str, bool])
+Telemetry = Annotated[bool, BeforeValidator(_summary), WithJsonSchema(_TELEMETRY)]
+# an address of the tree; that it is one is checked where the caller is known
+Place = Annotated[Text, Field(json_schema_extra={"pattern": _PLACE})]
+OptionalPlace = Annotated[Text, Field(json_schema_extra={"pattern": _BLANK + "|" + _PLACE})]
+Places = Annotated[
+    list[Text],
+    BeforeValidator(_one_or_many, json_schema_input_type=OptionalPlace | list[OptionalPlace]),
 ]
+# key=value; `parse_tags` reads them
+Tags = list[Annotated[Text, Field(json_schema_extra={"pattern": _TAG})]]
 
 
 def wrong(field: str, value: object, expected: str) -> InvalidArgumentError:

@@ -8,7 +8,7 @@ from contextfind.domain.records import context_type_of
 from contextfind.ingestion.settling import Settled
 from contextfind.ingestion.writing import Written
 from contextfind.server.examples import FILE
-from contextfind.server.wire.body import NO_FLAG, Body, Params, Telemetry, Text
+from contextfind.server.wire.body import NO_FLAG, Body, Params, Place, Tags, Telemetry, Text
 
 
 class Waiting(Body):
@@ -25,14 +25,14 @@ class Waiting(Body):
 class WriteBody(Waiting):
     """A text file to be written."""
 
-    uri: Annotated[Text, Field(description="Where it is to lie.")]
+    uri: Annotated[Place, Field(description="Where it is to lie.")]
     content: Annotated[Text, Field(description="All of its text, or what is appended.")]
     mode: Annotated[
         Literal["create", "replace", "append"],
         Field(description="`create` refuses to write over a file."),
     ] = "replace"
     tags: Annotated[
-        list[Text] | None,
+        Tags | None,
         Field(description="`key=value` each; absent leaves those that are there."),
     ] = None
 
@@ -40,7 +40,7 @@ class WriteBody(Waiting):
 class ReadParams(Params):
     """Which lines of a file; `raw` asks for what is stored, which is what is always given."""
 
-    uri: Annotated[str, Field(description="The file.", examples=[FILE])]
+    uri: Annotated[Place, Field(description="The file.", examples=[FILE])]
     offset: Annotated[int, Field(ge=0, description="The first line; 0 is the first.")] = 0
     limit: Annotated[int, Field(ge=-1, description="How many lines; -1 is all that follow.")] = -1
     raw: Annotated[bool, Field(description="Changes nothing.")] = True
@@ -50,7 +50,7 @@ class RemoveParams(Params):
     """What to remove; a removal has always taken effect when it is answered."""
 
     uri: Annotated[
-        str,
+        Place,
         Field(
             description="A file or directory; one that is not there is no error.",
             examples=["viking://resources/handbook/drafts/old.md"],
@@ -62,7 +62,7 @@ class RemoveParams(Params):
 class MkdirBody(Body):
     """A directory to be made."""
 
-    uri: Annotated[Text, Field(description="Where it is to lie.")]
+    uri: Annotated[Place, Field(description="Where it is to lie.")]
     description: Annotated[Text, Field(description="Its abstract, until files describe it.")] = ""
 
 

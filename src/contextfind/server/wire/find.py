@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filter_text import parse_filter
 from contextfind.domain.filters import Filter, OneOf, Tagged, all_of, is_effective
 from contextfind.domain.identity import Identity
 from contextfind.domain.images import ImageSource, parse_image_url
 from contextfind.domain.queries import DEFAULT_LIMIT, MAX_LIMIT, FindQuestion
-from contextfind.domain.records import ContextType, Level, shown_address
+from contextfind.domain.records import ContextType, Level, shown_address, split_level
 from contextfind.domain.results import FindResult, MatchedContext
 from contextfind.domain.tags import parse_tags
 from contextfind.domain.times import parse_period
@@ -20,13 +22,20 @@ from contextfind.server.envelope import header_list
 from contextfind.server.wire.body import (
     NO_FLAG,
     Body,
+    Places,
+    Tags,
     Telemetry,
     Text,
-    Texts,
-    Words,
     address,
+    shown,
+    words_among,
     wrong,
 )
+
+# More make statements that the store cannot hold, and nobody asks that.
+MAX_TARGETS = 1_000
+MAX_TAGS = 200
+_STRAYS_NAMED = 5
 
 # These make sense only when a context is assembled; a client that gets this refusal falls back.
 CONTEXT_FIELDS = frozenset(
@@ -76,9 +85,15 @@ def _one_or_several(one: dict[str, object], words: str) -> WithJsonSchema:
     )
 
 
-Levels = Annotated[Words, _one_or_several({"type": "integer", "minimum": 0, "maximum": 2}, "0|1|2")]
+_LEVELS = frozenset(str(level.value) for level in Level)
+Levels = Annotated[
+    list[str],
+    words_among(_LEVELS, "0, 1 or 2, a list of these, or text such as '0,2'"),
+    _one_or_several({"type": "integer", "minimum": 0, "maximum": 2}, "0|1|2"),
+]
 Kinds = Annotated[
-    Words,
+    list[str],
+    words_among(frozenset(ContextType), "memory, resource, skill, or several of these"),
     _one_or_several({"enum": [str(kind) for kind in ContextType]}, "|".join(map(str, ContextType))),
 ]
 
@@ -93,7 +108,7 @@ class FindBody(Body):
     query: Annotated[Text, Field(description="What is looked for; blank counts as none.")] = ""
     image_url: Annotated[str, Field(description=_IMAGE_URL)] = ""
     target_uri: Annotated[
-        Texts,
+        Places,
         Field(
             description="Directories or files to search, together; none is everything the caller may see. "
             "Targets that do not exist are named in `X-Unknown-Targets`."
@@ -120,7 +135,7 @@ class FindBody(Body):
     ] = None
     filter: FilterTree = None
     tags: Annotated[
-        list[Text],
+        Tags,
         Field(description="`key=value` each, all must hold; of a key sent twice the last counts."),
     ] = Field(default_factory=list)
     since: Annotated[Text, Field(description=_MOMENT + " A date is its first moment.")] = ""
@@ -152,7 +167,7 @@ def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuesti
             "query",
             body.query,
             "a text, or at least one of filter, context_type, tags, since, until "
-            "(target_uri or level alone select nothing)",
+            "(target_uri or level alone select nothing)" + _strays(body),
         )
     return FindQuestion(
         query=body.query if body.query.strip() else "",
@@ -184,10 +199,8 @@ def check_mode(body: FindBody) -> None:
 
 def _conditions(body: FindBody, identity: Identity, now: datetime) -> list[Filter]:
     """Return what selects by itself, without any text."""
+    _check_number("tags", body.tags, MAX_TAGS)
     found: list[Filter] = [Tagged(tag) for tag in parse_tags(body.tags)]
-    for one in body.context_type:
-        if one not in set(ContextType):
-            raise wrong("context_type", one, "memory, resource or skill")
     if body.context_type:
         found.append(OneOf("context_type", frozenset(body.context_type)))
     period = parse_period(body.since, body.until, body.time_field, now)
@@ -198,11 +211,8 @@ def _conditions(body: FindBody, identity: Identity, now: datetime) -> list[Filte
 
 
 def _levels(texts: Sequence[str]) -> list[Filter]:
-    known = {str(level.value) for level in Level}
-    for text in texts:
-        if text not in known:
-            raise wrong("level", text, "0, 1, 2, a list of these, or text such as '0,2'")
-    return [OneOf("level", frozenset(texts))] if set(texts) not in (set(), known) else []
+    chosen = frozenset(texts)
+    return [] if chosen in (frozenset(), _LEVELS) else [OneOf("level", chosen)]
 
 
 def _for_image(body: FindBody, image: ImageSource | None) -> list[Filter]:
@@ -215,10 +225,31 @@ def _for_image(body: FindBody, image: ImageSource | None) -> list[Filter]:
 
 
 def _targets(texts: Sequence[str], identity: Identity) -> tuple[Uri, ...] | None:
+    """Return the addresses; the summary of a directory, spelled as a file, is the directory."""
     if not any(text.strip() for text in texts):
         return None
-    uris = (address("target_uri", text, identity) for text in texts)
+    _check_number("target_uri", texts, MAX_TARGETS)
+    uris = (split_level(address("target_uri", text, identity))[0] for text in texts)
     return tuple(dict.fromkeys(uris))
+
+
+def _check_number(field: str, values: Sequence[str], most: int) -> None:
+    if len(values) > most:
+        raise InvalidArgumentError(
+            f"{field} has {len(values)} entries; expected at most {most}", {"field": field}
+        )
+
+
+def _strays(body: FindBody) -> str:
+    """Return what to say of the unknown fields of a body that asks nothing."""
+    names = sorted(body.model_extra or {})[:_STRAYS_NAMED]
+    told = [f"{shown(name)}{_nearest(name)}" for name in names]
+    return f"; not known, and ignored: {', '.join(told)}" if told else ""
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name.lower(), FindBody.model_fields, 1)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def answer_of(found: FindResult) -> dict[str, object]:

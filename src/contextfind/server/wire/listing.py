@@ -9,7 +9,7 @@ from pydantic import Field
 from contextfind.domain.uri import Uri
 from contextfind.retrieval.browsing import Entry
 from contextfind.server.examples import DIRECTORY
-from contextfind.server.wire.body import Params
+from contextfind.server.wire.body import Params, Place
 
 MAX_NODES = 10_000  # entries of one answer; larger directories are paged with offset
 DEFAULT_NODES = 1_000
@@ -26,7 +26,7 @@ class View(Params):
     limit: the size of a page. node_limit: the most entries a caller wants; the smaller one counts.
     """
 
-    uri: Annotated[str, Field(description="The directory.", examples=[DIRECTORY])] = "viking://"
+    uri: Annotated[Place, Field(description="The directory.", examples=[DIRECTORY])] = "viking://"
     output: Annotated[
         Literal["agent", "original"],
         Field(description="`agent`: with abstracts and tags; `original`: with the mode."),

@@ -11,7 +11,15 @@ from contextfind.domain.identity import Identity
 from contextfind.ingestion.jobs import AddRequest
 from contextfind.ingestion.settling import Settled
 from contextfind.ports import Job
-from contextfind.server.wire.body import Text, Words, optional_address, optional_tags, wrong
+from contextfind.server.wire.body import (
+    OptionalPlace,
+    Tags,
+    Text,
+    Words,
+    optional_address,
+    optional_tags,
+    wrong,
+)
 from contextfind.server.wire.content import Waiting, queue_status
 from contextfind.server.wire.tasks import root_of, source_of
 
@@ -26,12 +34,13 @@ class AddBody(Waiting):
         Text, Field(description="On the server; refused unless it allows the root.")
     ] = ""
     source_name: Annotated[Text, Field(description="What the file or directory is called.")] = ""
-    to: Annotated[Text, Field(description="The address the file or directory gets.")] = ""
+    to: Annotated[OptionalPlace, Field(description="The address the file or directory gets.")] = ""
     parent: Annotated[
-        Text, Field(description="The directory it is put into; at most one of to and parent.")
+        OptionalPlace,
+        Field(description="The directory it is put into; at most one of to and parent."),
     ] = ""
     create_parent: Annotated[bool, Field(description="Changes nothing: parents are made.")] = True
-    tags: Annotated[list[Text] | None, Field(description="`key=value`, for every file.")] = None
+    tags: Annotated[Tags | None, Field(description="`key=value`, for every file.")] = None
     include: Annotated[Words, Field(description="Only files that match a pattern.")] = Field(
         default_factory=list
     )
