@@ -1,6 +1,7 @@
 """What an identity may see: made here, in one place, and never expressed as a filter."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from contextfind.domain.errors import PermissionDeniedError
@@ -64,7 +65,13 @@ def check_reach(identity: Identity, uri: Uri) -> None:
 
 
 def _outermost(targets: Sequence[Uri]) -> tuple[Uri, ...]:
-    unique = sorted(set(targets))
-    return tuple(
-        uri for uri in unique if not any(uri != other and uri.is_under(other) for other in unique)
-    )
+    """Drop what lies below another target; time grows with their number, not with its square."""
+    unique = set(targets)
+    return tuple(uri for uri in sorted(unique) if not _inside_one_of(uri, unique))
+
+
+def _inside_one_of(uri: Uri, directories: AbstractSet[Uri]) -> bool:
+    above = uri.parent
+    while above is not None and above not in directories:
+        above = above.parent
+    return above is not None

@@ -10,7 +10,7 @@ SCHEME = "viking://"
 SCOPES = ("resources", "user", "agent")
 MAX_LENGTH = 2_048  # characters; longer ones are mistakes and would bloat every index key
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _ENCODED_DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 

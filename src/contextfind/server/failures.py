@@ -17,8 +17,8 @@ from contextfind.domain.errors import (
 )
 from contextfind.server.context import request_id_of
 from contextfind.server.envelope import failed
+from contextfind.server.sentences import sentence
 from contextfind.server.unbuilt import hint_for
-from contextfind.server.wire.body import shown
 
 log = logging.getLogger(__name__)
 
@@ -95,29 +95,4 @@ def _described(error: dict[str, object]) -> dict[str, object]:
     place = error.get("loc")
     loc = list(place) if isinstance(place, Sequence) else []
     kind = str(error.get("type"))
-    return {"loc": loc, "message": _sentence(error, loc, kind), "type": kind}
-
-
-def _sentence(error: dict[str, object], loc: list[object], kind: str) -> str:
-    told = str(error.get("msg"))
-    if kind == "json_invalid":
-        context = error.get("ctx")
-        reason = context.get("error") if isinstance(context, dict) else told
-        return f"the body is no JSON: {reason} at character {loc[-1] if loc else 0}"
-    field = field_name(loc)
-    if kind == "missing":
-        return f"{field} is missing; it is required"
-    if not loc[1:]:
-        return (
-            f"the body is {shown(error.get('input'))}; "
-            "expected a JSON object with Content-Type: application/json"
-        )
-    return f"{field} is {shown(error.get('input'))}; {told[:1].lower()}{told[1:]}"
-
-
-def field_name(loc: Sequence[object]) -> str:
-    """Return the path of a field as a caller would write it: `tags[0]`."""
-    name = ""
-    for part in loc[1:]:
-        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
-    return name or "the body"
+    return {"loc": loc, "message": sentence(error, loc, kind), "type": kind}

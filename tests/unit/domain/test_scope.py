@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from contextfind.domain.errors import PermissionDeniedError
@@ -40,3 +42,15 @@ def test_an_admin_does_not_read_other_users_either() -> None:
 def test_the_root_key_touches_no_data_and_is_told_the_way() -> None:
     with pytest.raises(PermissionDeniedError, match="user key"):
         visible_to(Identity("", "", "root"))
+
+
+def test_a_name_that_begins_like_another_is_not_below_it() -> None:
+    a, longer = (Uri.parse(f"viking://resources/{name}") for name in ("a", "ab"))
+    assert visible_to(ANN, [longer, a]).targets == (a, longer)
+
+
+def test_very_many_targets_take_no_time() -> None:
+    many = [Uri.parse(f"viking://resources/d{number}/x") for number in range(20_000)]
+    started = time.perf_counter()
+    assert len(visible_to(ANN, many).targets) == len(many)
+    assert time.perf_counter() - started < 2
