@@ -1,5 +1,6 @@
 """One line for every request to the admin routes."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ import httpx
 import pytest
 
 from contextfind.domain.identity import Identity
+from contextfind.server.audit import AuditTrail
 from contextfind.server.auth import digest_of
 from contextfind.server.rules import ServerRules
 from tests.api.caller import FIND, app_of, calling
@@ -153,6 +155,37 @@ async def test_an_account_cannot_forge_a_line(http, caplog):
     await http.get(path, headers={"X-API-Key": "root"})
     (line,) = lines(caplog)
     assert line["on"] == {"account": 'a\n{"action":"x"}'}
+
+
+SCOPE = {"type": "http", "method": "GET", "path": f"{ADMIN}/keys", "client": None}
+
+
+async def test_the_line_is_written_before_the_answer_leaves(caplog):
+    told: list[int] = []
+
+    async def app(_scope, _receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(_message):
+        told.append(len(lines(caplog)))
+
+    await AuditTrail(app)(dict(SCOPE), _nothing, send)
+    assert told == [1]
+    assert len(lines(caplog)) == 1
+
+
+@pytest.mark.parametrize("fault", [asyncio.CancelledError(), RuntimeError()])
+async def test_a_request_that_broke_off_is_told_too(caplog, fault):
+    async def app(_scope, _receive, _send):
+        raise fault
+
+    with pytest.raises(type(fault)):
+        await AuditTrail(app)(dict(SCOPE), _nothing, _nothing)
+    assert [line["outcome"] for line in lines(caplog)] == ["no answer"]
+
+
+async def _nothing(*_: object) -> None:
+    """Receive and send nothing."""
 
 
 def test_the_level_of_other_lines_silences_no_audit():

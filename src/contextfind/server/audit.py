@@ -23,7 +23,7 @@ log.setLevel(logging.INFO)  # whatever log.level says of other lines: an audit h
 
 
 class AuditTrail:
-    """ASGI layer that writes the line when the request has ended, however that was."""
+    """ASGI layer that writes the line before an answer leaves: nothing is done that is not told."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -34,23 +34,28 @@ class AuditTrail:
             await self.app(scope, receive, send)
             return
         scope.setdefault("state", {})["objects"] = {}
-        outcome = "no answer"
+        outcome = ""
+
+        def tell(ended: str) -> None:
+            nonlocal outcome
+            outcome = ended
+            level = logging.INFO if ended == "ok" else logging.WARNING
+            log.log(level, "%s", json.dumps(_line(scope, ended)))
 
         async def watched(message: Message) -> None:
-            nonlocal outcome
             if message["type"] == "http.response.start":
                 status = message["status"]
-                outcome = "ok" if status < 400 else f"HTTP {status}"  # noqa: PLR2004
+                tell("ok" if status < 400 else f"HTTP {status}")  # noqa: PLR2004
             await send(message)
 
         try:
             await self.app(scope, receive, watched)
         except ContextFindError as error:
-            outcome = error.code
+            tell(error.code)
             raise
         finally:
-            level = logging.INFO if outcome == "ok" else logging.WARNING
-            log.log(level, "%s", json.dumps(_line(scope, outcome)))
+            if not outcome:
+                tell("no answer")
 
 
 def objects_of(request: Request) -> dict[str, str]:

@@ -34,7 +34,7 @@ OfAccount = Annotated[str | None, Query(description="Keys of this account only."
 @router.post(
     "/accounts",
     response_model=Ok[NewAccount],
-    responses=may_fail("ALREADY_EXISTS", "CONFLICT"),
+    responses=may_fail("ALREADY_EXISTS"),
     openapi_extra=examples(ACCOUNT),
 )
 async def add_account(body: wire.AccountBody, office: TheOffice) -> Response:
@@ -59,7 +59,7 @@ async def list_accounts(office: TheOffice) -> Response:
 @router.post(
     "/accounts/{account}/users",
     response_model=Ok[NewUser],
-    responses=may_fail("NOT_FOUND", "ALREADY_EXISTS", "CONFLICT"),
+    responses=may_fail("NOT_FOUND", "ALREADY_EXISTS"),
     openapi_extra=examples(USER),
 )
 async def add_user(account: str, body: wire.UserBody, office: TheOffice) -> Response:
@@ -88,7 +88,7 @@ async def list_users(account: str, office: TheOffice) -> Response:
 @router.delete(
     "/accounts/{account}/users/{user}",
     response_model=Ok[GoneUser],
-    responses=may_fail("NOT_FOUND", "CONFLICT"),
+    responses=may_fail("NOT_FOUND"),
 )
 async def remove_user(account: str, user: str, office: TheOffice) -> Response:
     """Remove a user: its keys are dead at once, its tasks stop, its tree stays and waits for it."""
@@ -100,7 +100,7 @@ async def remove_user(account: str, user: str, office: TheOffice) -> Response:
 @router.put(
     "/accounts/{account}/users/{user}/role",
     response_model=Ok[ChangedRole],
-    responses=may_fail("NOT_FOUND", "CONFLICT"),
+    responses=may_fail("NOT_FOUND"),
     openapi_extra=examples(ROLE),
 )
 async def change_role(account: str, user: str, body: wire.RoleBody, office: TheOffice) -> Response:
@@ -139,7 +139,7 @@ async def add_key(body: wire.KeyBody, office: TheOffice) -> Response:
     return ok({**wire.key(key), "user_key": secret}, headers=body.ignored_header())
 
 
-@router.get("/keys", response_model=Ok[list[KeyLine]], responses=may_fail("NOT_FOUND"))
+@router.get("/keys", response_model=Ok[list[KeyLine]], responses=may_fail())
 async def list_keys(office: TheOffice, account_id: OfAccount = None) -> Response:
     """Return the keys in force without their secrets: all, the account's, or the caller's own."""
     keeper = office.premises.keeper
@@ -149,7 +149,11 @@ async def list_keys(office: TheOffice, account_id: OfAccount = None) -> Response
     return ok([wire.key(one) for one in found])
 
 
-@router.post("/keys/{key_id}/rotate", response_model=Ok[NewKey], responses=may_fail("NOT_FOUND"))
+@router.post(
+    "/keys/{key_id}/rotate",
+    response_model=Ok[NewKey],
+    responses=may_fail("NOT_FOUND", "CONFLICT"),
+)
 async def rotate_key(key_id: str, office: TheOffice) -> Response:
     """Give a key another secret, under the same id and label; the old one is dead at once."""
     house, premises = office.house, office.premises
