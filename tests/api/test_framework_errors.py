@@ -47,6 +47,34 @@ async def test_another_method_is_405_and_names_the_right_one(api):
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/api/v1/admin/accounts", "GET, POST"),
+        ("OPTIONS", "/api/v1/admin/accounts/acme/users", "GET, POST"),
+        ("POST", "/api/v1/admin/accounts/acme/users/ben", "DELETE"),
+        ("PATCH", "/api/v1/admin/keys", "GET, POST"),
+        ("DELETE", "/health", "GET, HEAD"),
+        ("GET", "/api/v1/fs", "DELETE"),
+    ],
+)
+async def test_every_method_that_a_path_takes_is_named(api, method, path, allowed):
+    response = await api.http.request(method, path)
+    error = error_of(response, 405, "INVALID_ARGUMENT")
+    assert response.headers["allow"] == allowed
+    assert error["message"].endswith(f"expects {allowed}")
+
+
+async def test_a_wrong_parameter_is_placed_in_the_query_and_a_wrong_field_in_the_body(api):
+    for method, path in (("GET", "/api/v1/fs/ls"), ("DELETE", "/api/v1/fs")):
+        response = await api.http.request(method, path, params={"uri": "docs"})
+        error = error_of(response, 400, "INVALID_URI")
+        assert error["details"]["validation_errors"][0]["loc"] == ["query", "uri"]
+    response = await api.http.post("/api/v1/fs/mkdir", json={"uri": "docs"})
+    error = error_of(response, 400, "INVALID_URI")
+    assert error["details"]["validation_errors"][0]["loc"] == ["body", "uri"]
+
+
+@pytest.mark.parametrize(
     ("content", "told"),
     [
         (b'{"query":', "the body is no JSON: "),
@@ -141,5 +169,7 @@ async def test_the_schema_promises_no_answer_that_is_never_given(api):
 async def test_the_docs_page_needs_nothing_from_elsewhere(api):
     page = await api.http.get("/docs")
     assert page.headers["content-type"].startswith("text/html")
-    assert "://" not in page.text
+    assert re.findall(r"""(?:src|href|url|import)\s*[=(]?\s*["']([^"']*)""", page.text) == [
+        "/openapi.json"
+    ]
     assert (await api.http.get("/")).headers["location"] == "/docs"

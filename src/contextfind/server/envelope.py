@@ -59,10 +59,14 @@ def ok(
 
 
 def failed(
-    error: ContextFindError, status: int | None = None, headers: Mapping[str, str] | None = None
+    error: ContextFindError,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    place: str = "body",
 ) -> StrictJson:
     """Return the failure envelope; `status` only where HTTP has a nearer one (405).
 
+    place: where the field of a wrong value was sent, `body` or `query`.
     `details["retry_after_seconds"]` becomes the header Retry-After.
     """
     details = dict(error.details)
@@ -71,7 +75,7 @@ def failed(
     field = details.get("field")
     if isinstance(field, str) and "validation_errors" not in details:
         details["validation_errors"] = [
-            {"loc": ["body", field], "message": str(error), "type": "value_error"}
+            {"loc": [place, field], "message": str(error), "type": "value_error"}
         ]
     body = {
         "status": "error",

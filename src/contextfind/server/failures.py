@@ -7,6 +7,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextfind.domain.errors import (
@@ -21,6 +22,9 @@ from contextfind.server.sentences import sentence
 from contextfind.server.unbuilt import hint_for
 
 log = logging.getLogger(__name__)
+
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_WITHOUT_BODY = ("GET", "HEAD", "DELETE")  # their fields are parameters of the query
 
 
 class FailureBarrier:
@@ -44,15 +48,16 @@ class FailureBarrier:
         try:
             await self.app(scope, receive, watched)
         except Exception as error:  # noqa: BLE001 - the one place
-            answer = answer_to(error, request_id_of(scope))
+            place = "query" if scope["method"] in _WITHOUT_BODY else "body"
+            answer = answer_to(error, request_id_of(scope), place)
             if not started:
                 await answer(scope, receive, send)
 
 
-def answer_to(error: Exception, request_id: str) -> Response:
+def answer_to(error: Exception, request_id: str, place: str = "body") -> Response:
     """Return the envelope of an error; what is not ours is logged and named by its id only."""
     if isinstance(error, ContextFindError) and error.code != "INTERNAL":
-        return failed(error)
+        return failed(error, place=place)
     log.error("request %s failed", request_id, exc_info=error)
     return failed(
         ContextFindError(f"internal error; the server's log explains request {request_id}")
@@ -73,12 +78,24 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
             return failed(UnimplementedError(f"{path} is not built here: {hint}"))
         return failed(NotFoundError(f"no route {path}; GET /docs lists them all", {"path": path}))
     if error.status_code == 405:  # noqa: PLR2004
-        allowed = (error.headers or {}).get("Allow", "another method")
+        allowed = ", ".join(_methods_of(request))
         wrong = InvalidArgumentError(f"method is {request.method!r}; {path} expects {allowed}")
-        return failed(wrong, 405, error.headers)
+        return failed(wrong, 405, {"Allow": allowed})
     unread = "the body could not be read: it is neither the JSON nor the form that was announced"
     told = str(error.detail) if cause is None else unread
     return failed(InvalidArgumentError(told), headers=error.headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Return every method that the path takes: the framework names those of one route only."""
+    routes = request.app.routes
+    return [
+        method
+        for method in _METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes
+        )
+    ]
 
 
 async def answer_validation_error(_: Request, error: Exception) -> Response:
