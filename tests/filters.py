@@ -112,7 +112,10 @@ def _time_bounds(draw: st.DrawFn) -> Node:
         (
             {"gte": DATES[1], "lte": DATES[1]},
             {"gte": DATES[1], "lt": DATES[2]},
-            {"gt": DATES[0], "lte": DATES[2]},
+            {"gt": DATES[1], "lte": DATES[2]},
+            {"gt": DATES[1]},
+            {"lte": DATES[1]},
+            {"lt": DATES[2]},
         )
     )
     return draw(st.just(pair) | st.just(one) | days)
@@ -122,28 +125,36 @@ def _one_of(pair: Node) -> st.SearchStrategy[Node]:
     return st.sampled_from([{key: value} for key, value in pair.items()])
 
 
+def _group(op: str, conds: list[Node]) -> Node:
+    return {"op": op, "conds": conds}
+
+
+_parts = st.builds(
+    lambda field, text: {"op": "contains", "field": field, "substring": text},
+    st.sampled_from(("abstract", "name", "tags", "search_tags")),
+    st.sampled_from(("a", "A", "b", ".m", "文", "=", "Lang=", "roll", "about", "%", "_", "\0")),
+)
 _leaves: st.SearchStrategy[Node] = st.one_of(
     st.just({}),
     _choices(),
     _choices(),
     _ranges(),
+    _ranges(),
+    _ranges(),
     _prefixes.map(lambda prefix: {"op": "prefix", "field": "uri", "prefix": prefix}),
-    st.builds(
-        lambda field, text: {"op": "contains", "field": field, "substring": text},
-        st.sampled_from(("abstract", "name", "tags", "search_tags")),
-        st.sampled_from(("a", "A", "b", ".m", "文", "=", "Lang=", "roll", "about", "%", "_", "\0")),
-    ),
+    _parts,
+    _parts,
 )
 json_filters: st.SearchStrategy[Node] = st.recursive(
     _leaves,
     lambda inner: st.one_of(
+        st.builds(_group, st.sampled_from(("and", "or")), st.lists(inner, max_size=3)),
+        st.builds(_group, st.sampled_from(("and", "or")), st.lists(inner, min_size=2, max_size=4)),
         st.builds(
-            lambda op, conds: {"op": op, "conds": conds},
-            st.sampled_from(("and", "or")),
-            st.lists(inner, max_size=3),
+            lambda node, listed: {"op": "not"} | ({"conds": [node]} if listed else {"cond": node}),
+            inner,
+            st.booleans(),
         ),
-        inner.map(lambda node: {"op": "not", "cond": node}),
-        inner.map(lambda node: {"op": "not", "conds": [node]}),
     ),
     max_leaves=6,
 )
