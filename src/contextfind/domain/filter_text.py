@@ -39,9 +39,12 @@ _TIMES: tuple[Field, ...] = ("created_at", "updated_at")
 _RANGED: tuple[Field, ...] = ("level", "active_count", *_TIMES)
 _PARTS: tuple[PartField, ...] = get_args(PartField)
 _NAME_LENGTH = 40  # of operators, fields and keys; what is longer is no slip of the pen
+_EXAMPLE = '{"op": "must", "field": "context_type", "conds": ["resource"]}'
 _ALIASES = {"search_tags": "tags"}
 _MEANT = {  # what other languages call it
     "eq": "must",
+    "equals": "must",
+    "is": "must",
     "in": "must",
     "term": "must",
     "terms": "must",
@@ -54,6 +57,9 @@ _MEANT = {  # what other languages call it
     "lte": "range",
     "between": "range",
     "like": "contains",
+    "match": "contains",
+    "regex": "contains",
+    "substring": "contains",
     "startswith": "prefix",
 }
 
@@ -104,13 +110,12 @@ def _inside(node: Node, path: str) -> Iterator[tuple[object, str]]:
 
 def _read(value: object, path: str, asker: Asker) -> Filter:
     if not isinstance(value, Mapping):
-        example = '{"op": "must", "field": "context_type", "conds": ["resource"]}'
-        raise fault(path, value, f"an object such as {example}")
+        raise fault(path, value, f"an object such as {_EXAMPLE}")
     if not value:
         return Everything()
     node = {key: part for key, part in value.items() if part is not None}  # null says nothing
     if "op" not in node:
-        raise lack(f"{path}.op", _one_of(tuple(_FORMS)))
+        raise lack(f"{path}.op", f"{_one_of(tuple(_FORMS))}, as in {_EXAMPLE}")
     op = node["op"]
     if not isinstance(op, str) or op not in _FORMS:
         raise fault(f"{path}.op", op, _one_of(tuple(_FORMS), op))

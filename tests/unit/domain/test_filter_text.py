@@ -392,6 +392,7 @@ def test_a_fault_is_named_with_its_path_its_value_and_what_was_expected(
         ({"op": "AND"}, "and"),
         ({"op": "eq"}, "must"),
         ({"op": "between"}, "range"),
+        ({"op": "Regex"}, "contains"),
         (must("contex_type", 1), "context_type"),
         (must("parent", 1), "parent_uri"),
         (must("tag", 1), "tags"),
@@ -399,6 +400,11 @@ def test_a_fault_is_named_with_its_path_its_value_and_what_was_expected(
 )
 def test_what_was_probably_meant_is_said(value: object, meant: str) -> None:
     assert f"(did you mean {meant!r}?)" in refusal(value)
+
+
+def test_a_field_without_an_operator_is_answered_with_an_example() -> None:
+    told = refusal({"level": 2})
+    assert told.endswith('as in {"op": "must", "field": "context_type", "conds": ["resource"]}')
 
 
 def test_a_very_long_value_is_shortened_in_the_message() -> None:
