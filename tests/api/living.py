@@ -1,5 +1,7 @@
 """A real house with several tenants before it: hashed vectors, real engines, real routes."""
 
+import io
+import zipfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -19,6 +21,15 @@ WRITE = "/api/v1/content/write"
 ROOT_KEY = {"X-API-Key": "root"}
 SHELVES = ("memories", "resources", "skills")
 HASH = EmbeddingSettings(provider="hash")
+
+
+def packed(files: Mapping[str, str | bytes]) -> bytes:
+    """Return a zip of files by path."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return buffer.getvalue()
 
 
 @dataclass
