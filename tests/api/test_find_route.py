@@ -74,7 +74,7 @@ async def test_a_bare_query_asks_everything_with_the_defaults_of_the_api(api):
 
 
 async def test_every_field_that_may_be_null_counts_as_absent_then(api):
-    names = {*FindBody.model_fields, "include_provenance", "purpose"} - {"query"}
+    names = {*FindBody.model_fields, "purpose"} - {"query"}
     response = await api.find(query="x", **dict.fromkeys(names))
     assert result_of(response)["total"] == 0
     assert "x-ignored-fields" not in response.headers
@@ -307,10 +307,10 @@ async def test_planned_search_is_unimplemented_with_a_hint(api):
 
 
 async def test_unknown_fields_are_accepted_and_named(api):
-    response = await api.find(query="x", include_provenance=True, peer_id="p", **{"a,b é": 1})
+    response = await api.find(query="x", peer_id="p", **{"a,b é": 1})
     assert result_of(response)["total"] == 0
     named = response.headers["x-ignored-fields"]
-    assert named == "a%2Cb%20%C3%A9,include_provenance,peer_id"
+    assert named == "a%2Cb%20%C3%A9,peer_id"
 
 
 async def test_very_many_unknown_fields_do_not_make_a_header_that_clients_refuse(api):

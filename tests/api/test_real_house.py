@@ -168,3 +168,27 @@ async def test_a_house_that_is_open_is_ready_and_shows_its_figures_to_root(http,
     own = result_of(await http.get("/api/v1/system/status", headers=alice))
     assert root["counts"]["files"] == own["counts"]["files"] == 3
     assert "index" not in own
+
+
+async def test_provenance_shows_the_walk_and_is_the_same_on_every_call(http, alice):
+    await added(http, alice, wait=True)
+    asked = {"query": "roll back", "limit": 2, "include_provenance": True}
+    first = await http.post(FIND, json=asked, headers=alice)
+    again = await http.post(FIND, json=asked, headers=alice)
+    assert first.content == again.content
+    result = result_of(first)
+    (told,) = result["provenance"]
+    assert told["query"] == "roll back"
+    assert DOCS in told["searched_directories"]
+    shown = [hit["uri"] for shelf in ("memories", "resources", "skills") for hit in result[shelf]]
+    assert sorted(match["uri"] for match in told["matched_contexts"]) == sorted(shown)
+    events = told["thinking_trace"]["events"]
+    assert {event["event"] for event in events} >= {"open", "keep", "end"}
+    statistics = told["thinking_trace"]["statistics"]
+    assert statistics["total_events"] == len(events)
+    assert statistics["directories_searched"] == len(told["searched_directories"])
+
+
+async def test_without_the_flag_there_is_no_provenance(http, alice):
+    response = await http.post(FIND, json={"query": "x"}, headers=alice)
+    assert "provenance" not in result_of(response)

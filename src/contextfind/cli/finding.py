@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import typer
 
 from contextfind.cli.connection import Connection, client_command
+from contextfind.cli.explaining import walk_tree
 from contextfind.cli.screen import console, say, short, show, show_json, show_text, table
 from contextfind.client.answers import FindOptions, Found, Hit
 
@@ -53,6 +54,10 @@ async def find(  # noqa: PLR0913 - a command line is its options
         float | None, typer.Option(min=0.0, max=1.0, help="Only hits with at least this score.")
     ] = None,
     content: Annotated[bool, typer.Option("--content", help="Print the whole texts too.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show the walk: what was opened, kept and cut, and why."),
+    ] = False,
 ) -> None:
     """Find what fits a question.
 
@@ -68,12 +73,15 @@ async def find(  # noqa: PLR0913 - a command line is its options
         "score_threshold": threshold,
     }
     said = {name: value for name, value in conditions.items() if value is not None}
-    options = cast("FindOptions", {"limit": limit, "read_content": content, **said})
+    flags = {"include_provenance": True} if explain else {}
+    options = cast("FindOptions", {"limit": limit, "read_content": content, **flags, **said})
     found = await connection.client.find(query, **options)
     if connection.as_json:
         show_json(found)
     else:
         _show(found, asked=query.strip() != "", narrowed=bool(said))
+        for told in found.get("provenance", ()):
+            show(walk_tree(told))
 
 
 def _show(found: Found, *, asked: bool, narrowed: bool) -> None:

@@ -37,6 +37,30 @@ class Hit(TypedDict):
     content: NotRequired[str]
 
 
+class Step(TypedDict):
+    """A step of a walk: `open`, `keep`, `cut` or `end`, and why."""
+
+    event: str
+    uri: str | None
+    score: float | None
+    reason: str
+
+
+class Walked(TypedDict):
+    """The steps of a walk, and the walk in numbers."""
+
+    events: list[Step]
+    statistics: dict[str, int]
+
+
+class Provenance(TypedDict):
+    """How one query was answered."""
+
+    query: str
+    searched_directories: list[str]
+    thinking_trace: Walked
+
+
 class Found(TypedDict):
     """The three shelves, best first each; `total` counts all of them."""
 
@@ -44,6 +68,7 @@ class Found(TypedDict):
     resources: list[Hit]
     skills: list[Hit]
     total: int
+    provenance: NotRequired[list[Provenance]]
 
 
 class FindOptions(TypedDict, total=False):
@@ -59,6 +84,7 @@ class FindOptions(TypedDict, total=False):
     score_threshold: float
     filter: Mapping[str, object]
     read_content: bool
+    include_provenance: bool
 
 
 class AddOptions(TypedDict, total=False):

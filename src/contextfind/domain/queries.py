@@ -57,4 +57,5 @@ class FindQuestion:
     where: Filter = field(default_factory=Everything)
     selective: bool = False
     read_content: bool = False
+    include_provenance: bool = False
     image: ImageSource | None = None

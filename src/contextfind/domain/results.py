@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from contextfind.domain.queries import QueryPlan, TypedQuery
 from contextfind.domain.records import ContextType, Level
@@ -23,18 +24,45 @@ class MatchedContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened on a walk.
+
+    event: a directory was opened, a hit was kept or cut, the walk ended. score: what the directory or
+    the hit was worth. reason: why, in words. uri and level: None at the end of the walk; a directory
+    that was opened has no level.
+    """
+
+    event: Literal["open", "keep", "cut", "end"]
+    reason: str
+    uri: Uri | None = None
+    level: Level | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How a walk went: its steps in order, and how many rounds and candidates there were."""
+
+    steps: Sequence[Step]
+    rounds: int
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The hits of one typed query, best first."""
+    """The hits of one typed query, best first, and how they were found."""
 
     query: TypedQuery
     matched_contexts: Sequence[MatchedContext]
     searched_directories: Sequence[Uri]
+    trace: Trace
 
 
 @dataclass(frozen=True, slots=True)
 class FindResult:
     """The hits of a whole request on three shelves, best first, ties by address.
 
+    query_results: one per typed query that was walked; only when they were asked for.
     unknown_targets: targets at which nothing is stored.
     notes: what was done without (an embedder that is down…), for telemetry and headers.
     timings: milliseconds by stage.

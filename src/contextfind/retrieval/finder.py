@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from contextfind.domain.identity import Identity, RequestContext
-from contextfind.domain.queries import FindQuestion
+from contextfind.domain.queries import FindQuestion, TypedQuery
 from contextfind.domain.records import Record, Vector
-from contextfind.domain.results import FindResult, MatchedContext
+from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer
@@ -17,6 +17,7 @@ from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.reasons import ReasonWriter
 from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
+from contextfind.retrieval.trace import trace_of
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
 _READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
@@ -77,8 +78,9 @@ class Finder:
             )
         unknown = await self._unknown(scope, question.targets)
         notes: list[str] = []
+        told: Sequence[QueryResult] = ()
         if asked:
-            hits = await self._search(context, question, scope, notes, stages)
+            hits, told = await self._search(context, question, scope, notes, stages)
         else:
             records = await self._with.store.select(scope, question.where, question.limit)
             hits = [_matched(record, 0.0, "matches the filter") for record in records]
@@ -88,7 +90,13 @@ class Finder:
         if question.read_content:
             hits = await self._with_content(scope, hits)
             stages.mark("read_ms")
-        return shelve(hits, unknown_targets=unknown, notes=notes, timings=stages.spent)
+        return replace(
+            shelve(hits),
+            query_results=told,
+            unknown_targets=unknown,
+            notes=notes,
+            timings=stages.spent,
+        )
 
     async def _search(
         self,
@@ -97,7 +105,7 @@ class Finder:
         scope: Scope,
         notes: list[str],
         stages: "_Stages",
-    ) -> list[MatchedContext]:
+    ) -> tuple[list[MatchedContext], Sequence[QueryResult]]:
         await self._with.ready()
         vector = await self._direction(context.identity, question, notes)
         stages.mark("embed_ms")
@@ -108,10 +116,15 @@ class Finder:
         kept = await self._alive(walk, question)
         reasons = await self._reasons.write([scored for scored, _ in kept], terms, walk.judge)
         stages.mark("records_ms")
-        return [
+        hits = [
             _matched(record, scored.score, reason)
             for (scored, record), reason in zip(kept, reasons, strict=True)
         ]
+        if not question.include_provenance:
+            return hits, ()
+        trace = trace_of(walk, [scored for scored, _ in kept], question)
+        opened = [opened.uri for opened in walk.frontier.opened]
+        return hits, [QueryResult(TypedQuery(question.query), hits, opened, trace)]
 
     async def _direction(
         self, identity: Identity, question: FindQuestion, notes: list[str]

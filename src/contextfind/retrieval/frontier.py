@@ -37,6 +37,16 @@ class WalkRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Opened:
+    """A directory that was opened: in which round, what it was worth then, why it was queued."""
+
+    uri: Uri
+    score: float
+    round: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scored:
     """A hit with its own score and the final one, rounded as it is shown."""
 
@@ -58,12 +68,12 @@ class Frontier:
     """
 
     def __init__(self, judge: Judge, rules: WalkRules, limit: int) -> None:
-        self.opened: list[tuple[Uri, float]] = []
+        self.opened: list[Opened] = []
         self._judge = judge
         self._rules = rules
         self._limit = limit
         self._doors: dict[str, float] = {}  # closed ones, by address: their own text's score
-        self._known: set[str] = set()  # opened or in `_doors`
+        self._known: dict[str, str] = {}  # opened or in `_doors`, and why
         self._evidence: dict[str, float] = {}
         self._row: dict[RecordId, int] = {}
         self._hits: list[Hit] = []
@@ -75,11 +85,11 @@ class Frontier:
         self._quiet_rounds = 0
         self._rounds = 0
 
-    def push(self, directory: Uri, own: float = 0.0) -> None:
+    def push(self, directory: Uri, own: float = 0.0, reason: str = "a target") -> None:
         """Queue a directory that was not opened yet; the better own score stays."""
         address = directory.text
         if address not in self._known:
-            self._known.add(address)
+            self._known[address] = reason
             self._doors[address] = own
         elif address in self._doors:
             self._doors[address] = max(self._doors[address], own)
@@ -93,7 +103,7 @@ class Frontier:
                 address = _above(address)
                 self._testify(address, own)
             else:
-                self.push(hit.uri, own)
+                self.push(hit.uri, own, "its own text fits")
             if keep and hit.id not in self._row:
                 self._row[hit.id] = len(self._hits)
                 self._hits.append(hit)
@@ -106,7 +116,7 @@ class Frontier:
             (-self._judge.own(hit), hit.uri.text) for hit in hits if hit.level is Level.DETAIL
         ]
         for _, address in heapq.nsmallest(self._rules.global_search_topk, leaves):
-            self.push(Uri(_above(address)))
+            self.push(Uri(_above(address)), reason="it holds one of the best files")
 
     def take(self) -> Sequence[Uri]:
         """Return the next directories to open, best first; none when the walk is over."""
@@ -117,9 +127,25 @@ class Frontier:
         worth = ((-self._worth(address, own), address) for address, own in self._doors.items())
         batch = heapq.nsmallest(self._rules.batch, worth)
         for negated, address in batch:
-            self.opened.append((Uri(address), round(-negated, SCORE_DIGITS)))
+            score, reason = round(-negated, SCORE_DIGITS), self._known[address]
+            self.opened.append(Opened(Uri(address), score, self._rounds, reason))
             del self._doors[address]
         return [Uri(address) for _, address in batch]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were walked."""
+        return max((opened.round for opened in self.opened), default=0)
+
+    @property
+    def ending(self) -> str:
+        """Why the walk stopped, in words."""
+        quiet = self._rules.max_convergence_rounds
+        if self._quiet_rounds >= quiet:
+            return f"converged: the best {self._limit} stayed the same for {quiet} rounds"
+        if self._doors:
+            return f"stopped after {self._rules.max_rounds} rounds with the hits still changing"
+        return "every directory was opened"
 
     def end_round(self) -> None:
         """Note whether this round changed the best `limit` hits."""

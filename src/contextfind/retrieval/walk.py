@@ -32,15 +32,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk found: the directories it opened, in order, and the hits (ask `ranked`)."""
+    """What a walk found; ask `frontier.opened` for its way and `ranked` for the hits."""
 
     frontier: Frontier
     judge: Judge
-
-    @property
-    def opened(self) -> Sequence[tuple[Uri, float]]:
-        """The directories in the order they were opened, with what each was worth then."""
-        return self.frontier.opened
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
         """Return the best `limit` hits (None = all), best first, ties by address and level."""

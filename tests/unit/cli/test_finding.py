@@ -204,3 +204,35 @@ def test_a_narrow_terminal_keeps_addresses_on_one_line() -> None:
         _show_table([one])
     assert f"{address}\n" in written.getvalue()
     assert "What to do" in written.getvalue()
+
+
+def test_explain_shows_the_walk_as_a_tree(stub: StubServer) -> None:
+    def step(event: str, uri: str | None, score: float | None, reason: str) -> dict[str, Any]:
+        return {"event": event, "uri": uri, "score": score, "reason": reason}
+
+    walked = {
+        "events": [
+            step("open", "viking://resources/ops", 0.5, "round 1: a target"),
+            step("keep", "viking://resources/ops/a.md", 0.8, "own 0.80"),
+            step("cut", "viking://resources/far/[b].md", 0.2, "beyond limit 1"),
+            step("end", None, None, "every directory was opened"),
+        ],
+        "statistics": {
+            "directories_searched": 1,
+            "convergence_rounds": 1,
+            "candidates_collected": 2,
+        },
+    }
+    told = {"query": "q", "searched_directories": [], "thinking_trace": walked}
+    stub.results(*FIND, {**found(hit("viking://resources/ops/a.md", 0.8)), "provenance": [told]})
+    result = call("find", "q", "--explain", stub=stub)
+    assert stub.last.json["include_provenance"] is True
+    lines = [line.strip("│├└─ ") for line in result.stdout.splitlines()]
+    assert lines[-6:] == [
+        "the walk 1 directories, rounds: 1, candidates: 2",
+        "0.500 viking://resources/ops round 1: a target",
+        "+ 0.800 a.md own 0.80",
+        "viking://resources/far not opened",
+        "- 0.200 [b].md beyond limit 1",
+        "every directory was opened",
+    ]

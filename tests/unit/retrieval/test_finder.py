@@ -176,3 +176,39 @@ async def test_a_filter_narrows_hits(house: House) -> None:
     where = OneOf("context_type", frozenset({"skill"}))
     result = await house.finder().find(ANN, FindQuestion("rollback release", where=where))
     assert result.total == len(result.skills) == 1
+
+
+async def test_the_trace_tells_the_walk_the_hits_the_runners_up_and_the_end(house: House) -> None:
+    question = FindQuestion("rollback a release", limit=1, include_provenance=True)
+    result = await house.finder().find(ANN, question)
+    (told,) = result.query_results
+    events = [step.event for step in told.trace.steps]
+    assert events == sorted(events, key=["open", "keep", "cut", "end"].index)
+    assert Uri("viking://resources/ops") in told.searched_directories
+    (kept,) = [step for step in told.trace.steps if step.event == "keep"]
+    assert kept.uri == result.resources[0].uri
+    assert kept.score == result.resources[0].score
+    cuts = [step for step in told.trace.steps if step.event == "cut"]
+    assert cuts
+    assert all(step.reason.startswith("beyond limit 1; own ") for step in cuts)
+    assert told.trace.candidates == len(cuts) + 1
+    assert told.trace.steps[-1].reason == "every directory was opened"
+
+
+async def test_the_trace_names_the_threshold_that_cut_a_hit(house: House) -> None:
+    question = FindQuestion("rollback", score_threshold=0.99, include_provenance=True)
+    (told,) = (await house.finder().find(ANN, question)).query_results
+    reasons = [step.reason for step in told.trace.steps if step.event == "cut"]
+    assert reasons
+    assert all(reason.startswith("below score_threshold 0.99") for reason in reasons)
+
+
+async def test_nothing_of_others_is_told_in_a_trace(house: House) -> None:
+    question = FindQuestion("locker 42", include_provenance=True)
+    (told,) = (await house.finder().find(ANN, question)).query_results
+    named = {step.uri.text for step in told.trace.steps if step.uri is not None}
+    assert not any("ben" in address for address in named)
+
+
+async def test_without_being_asked_no_trace_is_made(house: House) -> None:
+    assert (await house.finder().find(ANN, FindQuestion("rollback"))).query_results == ()

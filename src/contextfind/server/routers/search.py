@@ -37,7 +37,8 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
         found = await house.finder.find(context, question)
     told = telemetry(request, "search.find", find_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header()
-    return ok(answer_of(found), telemetry=told, headers=headers)
+    result = answer_of(found, provenance=body.include_provenance)
+    return ok(result, telemetry=told, headers=headers)
 
 
 @router.post(

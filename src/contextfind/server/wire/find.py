@@ -31,6 +31,7 @@ from contextfind.server.wire.body import (
     words_among,
     wrong,
 )
+from contextfind.server.wire.provenance import provenance_of
 
 # More make statements that the store cannot hold, and nobody asks that.
 MAX_TARGETS = 1_000
@@ -144,6 +145,9 @@ class FindBody(Body):
         Literal["updated_at", "created_at"], Field(description="What `since` and `until` bound.")
     ] = "updated_at"
     read_content: Annotated[bool, Field(description="Add the body to each hit.")] = False
+    include_provenance: Annotated[
+        bool, Field(description="Add `provenance`: the walk through the tree, step by step.")
+    ] = False
     telemetry: Annotated[Telemetry, Field(description="Add what was measured.")] = False
     mode: Annotated[
         object,
@@ -177,6 +181,7 @@ def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuesti
         where=all_of(*conditions, *_levels(body.level), *_for_image(body, image)),
         selective=bool(conditions),
         read_content=body.read_content,
+        include_provenance=body.include_provenance,
         image=image,
     )
 
@@ -252,14 +257,17 @@ def _nearest(name: str) -> str:
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
-def answer_of(found: FindResult) -> dict[str, object]:
+def answer_of(found: FindResult, *, provenance: bool) -> dict[str, object]:
     """Return the `result` of a find."""
-    return {
+    result: dict[str, object] = {
         "memories": _hits(found.memories),
         "resources": _hits(found.resources),
         "skills": _hits(found.skills),
         "total": found.total,
     }
+    if provenance:
+        result["provenance"] = provenance_of(found.query_results)
+    return result
 
 
 FIND_HEADERS = {
