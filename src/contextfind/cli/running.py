@@ -54,6 +54,7 @@ async def serve_until_told(run: Run) -> None:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,  # whoever is asked to believe X-Forwarded-For is asked to be fooled
             lifespan="on",
             timeout_graceful_shutdown=STOP_SECONDS,
         )
