@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -72,7 +72,13 @@ class Household:
     jobs: Jobs
     settling: Settling
 
-    async def add(self, files: dict[str, bytes | str], root: Uri = DOCS, **plan: object) -> Outcome:
+    async def add(
+        self,
+        files: Mapping[str, bytes | str],
+        root: Uri = DOCS,
+        source: str = "docs",
+        **plan: object,
+    ) -> Outcome:
         """Ingest a dict of files as a tree and wait until all of it can be found."""
         data = {p: b.encode() if isinstance(b, str) else b for p, b in files.items()}
 
@@ -81,7 +87,7 @@ class Household:
 
         outcome = await self.ingest.add(
             AddPlan(ANN, root, **plan),  # type: ignore[arg-type]
-            MemorySource(data),
+            MemorySource(data, source),
             ignore,
         )
         await self.settled()

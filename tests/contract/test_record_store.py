@@ -29,7 +29,14 @@ from contextfind.domain.filters import (
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.store import Backlog, Commit, PendingText, RecordDraft, StaleDirectory
+from contextfind.ports.store import (
+    Backlog,
+    Commit,
+    PendingText,
+    RecordDraft,
+    SourceMark,
+    StaleDirectory,
+)
 from tests.builders import NOON, make_passages, unit
 
 Store = MemoryRecordStore | SqliteRecordStore
@@ -59,9 +66,17 @@ def draft(
     tags: tuple[str, ...] | None = None,
     abstract: str = "about it",
     source: str = "",
+    origin: str = "",
 ) -> RecordDraft:
     return RecordDraft(
-        at(path), level, ContextType.RESOURCE, abstract, make_passages(*texts), tags, source=source
+        at(path),
+        level,
+        ContextType.RESOURCE,
+        abstract,
+        make_passages(*texts),
+        tags,
+        source=source,
+        origin=origin,
     )
 
 
@@ -659,17 +674,19 @@ async def test_sources_are_those_of_the_files_at_or_below(store: Store) -> None:
     await store.commit(
         writing(
             folder("resources/d"),
-            draft("resources/d/a", source="1"),
+            draft("resources/d/a", source="1", origin="tree d"),
             draft("resources/d/b"),
             draft("resources/e", source="2"),
             draft("user/ben/x", source="3"),
         )
     )
     assert await store.sources("acme", at("resources/d")) == {
-        at("resources/d/a"): "1",
-        at("resources/d/b"): "",
+        at("resources/d/a"): SourceMark("1", "tree d"),
+        at("resources/d/b"): SourceMark("", ""),
     }
-    assert await store.sources("acme", at("resources/e")) == {at("resources/e"): "2"}
+    assert await store.sources("acme", at("resources/e")) == {
+        at("resources/e"): SourceMark("2", "")
+    }
     assert len(await store.sources("acme", ROOT)) == 4
     assert await store.sources("bolt", ROOT) == {}
 

@@ -43,6 +43,7 @@ class Record:
     abstract: at most 256 characters.
     content: digest of its body as UTF-8 text, empty when `abstract` is the whole body.
     source: digest of the bytes it was made from, empty when it was not made from a file.
+    origin: which ingest of a tree brought it, empty when it was written by itself.
     size: length of the body in bytes.
     """
 
@@ -60,6 +61,7 @@ class Record:
     source: str = ""
     size: int = 0
     active_count: int = 0
+    origin: str = ""
 
     @property
     def name(self) -> str:

@@ -37,8 +37,16 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def draft_file(uri: Uri, data: bytes, tags: tuple[str, ...] | None, rules: PassageRules) -> Drafted:
+def draft_file(
+    uri: Uri,
+    data: bytes,
+    tags: tuple[str, ...] | None,
+    rules: PassageRules,
+    origin: str = "",
+) -> Drafted:
     """Return the level-2 record of a file; tags of its own front matter come under the given ones.
+
+    origin: which ingest of a tree brings it.
 
     Raises:
         InvalidArgumentError: not a text that can be read; `details["reason"]` is "binary" for binaries.
@@ -57,6 +65,7 @@ def draft_file(uri: Uri, data: bytes, tags: tuple[str, ...] | None, rules: Passa
         content=digest_of(body),
         source=digest_of(data),
         size=len(body),
+        origin=origin,
     )
     return Drafted((draft,), (body, data) if document.converted else (body,))
 

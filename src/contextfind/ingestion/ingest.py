@@ -1,6 +1,6 @@
 """A tree of files into the tree of addresses: what is new, what changed, what is gone."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contextfind.domain.errors import ConflictError, ContextFindError, InvalidArgumentError
@@ -10,7 +10,7 @@ from contextfind.ingestion.drafting import Drafted, digest_of, draft_file
 from contextfind.ingestion.selection import Selection
 from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk, file_away
-from contextfind.ports import Commit, FileSource, SourceEntry
+from contextfind.ports import Commit, FileSource, SourceEntry, SourceMark
 
 _BATCH = 32  # files read, parsed and committed together: progress is seen, memory stays flat
 _BATCH_BYTES = 16_000_000
@@ -24,12 +24,14 @@ class AddPlan:
     """What is to be added where.
 
     root: the address of the tree, or of the file when the source is a single one.
+    name: what the source is called; with the root it tells one tree from another at the same place.
     tags: for every file; None leaves those of files that are there.
     include, exclude, ignore_dirs: see `Selection`.
     """
 
     identity: Identity
     root: Uri
+    name: str = ""
     tags: tuple[str, ...] | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -59,8 +61,9 @@ class Ingest:
     async def add(self, plan: AddPlan, source: FileSource, progress: Progress) -> Outcome:
         """Read, commit and report; a file that cannot be read fails alone.
 
-        A tree replaces what was below its root: files that are not in it any more are removed
-        (a single file never removes others). Unchanged files cost a hash.
+        A tree replaces itself: files that an earlier ingest of it brought and that are not in it any
+        more are removed. Nothing else ever is: not what was written or added otherwise below the same
+        root. Unchanged files cost a hash.
 
         Raises:
             InvalidArgumentError: the source or a pattern cannot be used at all.
@@ -81,8 +84,9 @@ class Ingest:
                 done += len(batch)
                 await progress(done, len(entries))
             if not source.single:
-                gone = [uri for uri in known if uri not in seen]
-                await self._clear(plan, gone, seen)
+                ours = _origin(plan, source)
+                gone = [u for u, mark in known.items() if mark.origin == ours and u not in seen]
+                await self._clear(plan, gone, seen.union(known.keys() - set(gone)))
                 outcome.removed = len(gone)
         return outcome
 
@@ -106,7 +110,7 @@ class Ingest:
         plan: AddPlan,
         source: FileSource,
         files: Sequence[tuple[Uri, SourceEntry]],
-        known: dict[Uri, str],
+        known: Mapping[Uri, SourceMark],
         outcome: Outcome,
     ) -> None:
         """Commit what is new or changed among `files`."""
@@ -123,22 +127,24 @@ class Ingest:
             if isinstance(body, ContextFindError):
                 outcome.failed.append((entry.path, str(body)))
                 continue
-            if known.get(uri) == digest_of(body) and plan.tags is None:
+            mark = known.get(uri)
+            if mark is not None and mark.digest == digest_of(body) and plan.tags is None:
                 outcome.unchanged += 1
                 continue
-            one = await self._draft(plan, uri, entry.path, body, outcome)
+            one = await self._draft(plan, source, uri, body, outcome)
             if one is not None:
                 drafted.append((entry.path, one))
         await self._commit(plan, drafted, known, outcome)
 
     async def _draft(
-        self, plan: AddPlan, uri: Uri, path: str, body: bytes, outcome: Outcome
+        self, plan: AddPlan, source: FileSource, uri: Uri, body: bytes, outcome: Outcome
     ) -> Drafted | None:
-        desk = self._desk
+        desk, origin = self._desk, _origin(plan, source)
         try:
-            return await desk.off_loop(lambda: draft_file(uri, body, plan.tags, desk.rules))
+            return await desk.off_loop(lambda: draft_file(uri, body, plan.tags, desk.rules, origin))
         except InvalidArgumentError as fault:
             quiet = fault.details.get("reason") == "binary"
+            path = uri.name if source.single else uri.text.removeprefix(plan.root.folder)
             (outcome.skipped if quiet else outcome.failed).append((path, str(fault)))
             return None
 
@@ -146,7 +152,7 @@ class Ingest:
         self,
         plan: AddPlan,
         drafted: Sequence[tuple[str, Drafted]],
-        known: dict[Uri, str],
+        known: Mapping[Uri, SourceMark],
         outcome: Outcome,
     ) -> None:
         """Commit all at once, or one by one when one of them is in the way of the tree."""
@@ -168,11 +174,11 @@ class Ingest:
             else:
                 outcome.added += 1
 
-    async def _clear(self, plan: AddPlan, gone: Sequence[Uri], seen: set[Uri]) -> None:
+    async def _clear(self, plan: AddPlan, gone: Sequence[Uri], staying: set[Uri]) -> None:
         """Remove files that left the source, and directories that held nothing else."""
         if not gone:
             return
-        inside = {uri for uri in _folders(seen) if uri.is_under(plan.root)}
+        inside = {uri for uri in _folders(staying) if uri.is_under(plan.root)}
         empty = {uri for uri in _folders(gone) if uri.is_under(plan.root) and uri not in inside} - {
             plan.root
         }
@@ -185,6 +191,11 @@ class Ingest:
                 stale=tuple(sorted(stale)),
             )
         )
+
+
+def _origin(plan: AddPlan, source: FileSource) -> str:
+    """Return what marks the files of this tree; a single file is marked by nothing."""
+    return "" if source.single else f"{plan.root.text} {plan.name or source.name}"
 
 
 def _batches(entries: Sequence[SourceEntry]) -> Sequence[Sequence[SourceEntry]]:

@@ -39,7 +39,8 @@ _REPORTED = 100  # skipped and failed files named in a result; their numbers are
 class AddRequest:
     """What a caller wants added; exactly one of upload and path.
 
-    to: where exactly (for a single file without its suffix in the address: the directory for it).
+    to: where exactly (for a single file without its suffix in the address: the directory for it; a
+        whole scope such as viking://resources is a parent, never replaced by a tree).
     parent: the directory below which it gets its own name. Neither: below viking://resources.
     """
 
@@ -99,7 +100,7 @@ class Jobs:
             )
         source = await self._source(identity, request.upload, request.path, request.source_name)
         root = _root(request, source, request.source_name or source.name)
-        check_place(identity, root, whole_scope=True)
+        check_place(identity, root)
         now = self._desk.clock()
         spec = {key: value for key, value in asdict(request).items() if key not in {"to", "parent"}}
         job = Job(
@@ -284,6 +285,7 @@ class _Spec:
         return AddPlan(
             identity=identity,
             root=self.root,
+            name=self.source_name or "",
             tags=self.tags,
             include=self.lists["include"],
             exclude=self.lists["exclude"],
@@ -293,8 +295,8 @@ class _Spec:
 
 def _root(request: AddRequest, source: FileSource, name: str) -> Uri:
     """Return the address of the tree, or of the single file."""
-    if request.to is None:
-        return (request.parent or Uri("viking://resources")).child(name)
+    if request.to is None or request.to == request.to.scope_root:
+        return (request.to or request.parent or Uri("viking://resources")).child(name)
     if not source.single:
         return request.to
     suffix = name.rpartition(".")[2]

@@ -18,6 +18,7 @@ from contextfind.ports.store import (
     PendingText,
     RecordDraft,
     RecordStore,
+    SourceMark,
     StaleDirectory,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "SearchIndex",
     "ServerPaths",
     "SourceEntry",
+    "SourceMark",
     "StaleDirectory",
     "Tokenizer",
     "UploadShelf",

@@ -35,6 +35,15 @@ class RecordDraft:
     content: str = ""
     source: str = ""
     size: int = 0
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMark:
+    """Where a stored file came from: the digest of its bytes, and the ingest that brought it."""
+
+    digest: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +186,8 @@ class RecordStore(Protocol):
         """Say for each address whether anything is stored at or below it."""
         ...
 
-    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
-        """Return the source digest of every file (L2) at or below an address."""
+    async def sources(self, account: str, under: Uri) -> dict[Uri, SourceMark]:
+        """Return where every file (L2) at or below an address came from."""
         ...
 
     async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:

@@ -130,3 +130,18 @@ async def test_a_long_file_is_found_by_its_last_line(house: Household) -> None:
 async def test_texts_with_nul_and_surrogates_are_ingested_and_found(house: Household) -> None:
     await house.add({"odd.md": b"<|endoftext|> before \x00 after \xed\xa0\x80 the kumquat"})
     assert (await house.find("kumquat"))[0].uri.name == "odd.md"
+
+
+async def test_a_tree_added_again_removes_only_what_it_brought_itself(house: Household) -> None:
+    await house.add({"a/one.md": "one", "a/two.md": "two", "b/three.md": "three"})
+    await house.writer.write(ANN, DOCS.child("a/by hand.md"), "mine", "create")
+    await house.add({"a/four.md": "four"}, source="other docs")
+    outcome = await house.add({"b/three.md": "three"})
+    assert outcome.removed == 2
+    assert await house.addresses() == ["a", "a/by hand.md", "a/four.md", "b", "b/three.md"]
+
+
+async def test_a_directory_that_held_nothing_else_goes_with_its_files(house: Household) -> None:
+    await house.add({"a/b/one.md": "one", "c.md": "c"})
+    await house.add({"c.md": "c"})
+    assert await house.addresses() == ["c.md"]

@@ -59,6 +59,18 @@ async def test_a_single_file_lands_where_the_request_says(
     assert await house.browser.read(ANN, Uri(root)) == "# Note\n\ntext"
 
 
+@pytest.mark.parametrize("place", ["viking://resources", "viking://user/ann", "viking://agent"])
+async def test_a_whole_scope_as_target_is_a_parent_and_keeps_what_is_there(
+    house: Household, place: str
+) -> None:
+    kept = Uri(place).child("kept.md")
+    await house.writer.write(ANN, kept, "stays", "create")
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs", to=Uri(place)))
+    await house.jobs.finished(ANN, job.id, 10)
+    assert job.spec["root_uri"] == f"{place}/docs"
+    assert await house.browser.read(ANN, kept) == "stays"
+
+
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
     upload = await house.uploads.put(ANN, "note.md", b"text")
     job = await house.jobs.add_resource(ANN, AddRequest(upload=upload))

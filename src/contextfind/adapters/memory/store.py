@@ -17,6 +17,7 @@ from contextfind.ports.store import (
     Commit,
     Committed,
     PendingText,
+    SourceMark,
     StaleDirectory,
 )
 
@@ -116,9 +117,10 @@ class MemoryRecordStore:
         """See `RecordStore.known`."""
         return [bool(self._allowed(scope, uri)) for uri in uris]
 
-    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
+    async def sources(self, account: str, under: Uri) -> dict[Uri, SourceMark]:
         """See `RecordStore.sources`."""
-        return {r.uri: r.source for r in self._tree.under(account, under) if r.is_leaf}
+        leaves = (record for record in self._tree.under(account, under) if record.is_leaf)
+        return {leaf.uri: SourceMark(leaf.source, leaf.origin) for leaf in leaves}
 
     async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:
         """See `RecordStore.passages`."""

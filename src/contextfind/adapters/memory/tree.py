@@ -172,6 +172,7 @@ def _made(record: RecordId, account: str, draft: RecordDraft, now: datetime) -> 
         content=draft.content,
         source=draft.source,
         size=draft.size,
+        origin=storable(draft.origin),
     )
 
 
@@ -184,6 +185,7 @@ def _changed(record: Record, draft: RecordDraft) -> Record:
         content=draft.content,
         source=draft.source,
         size=draft.size,
+        origin=storable(draft.origin),
     )
 
 

@@ -19,8 +19,8 @@ from contextfind.domain.records import Level, Vector
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Commit, Committed, RecordDraft
 
-_FIELDS = "id, context_type, abstract, tags, content, source, size"
-_Fields = tuple[str, str, str, str, str, int]  # in the order of _FIELDS, after the id
+_FIELDS = "id, context_type, abstract, tags, content, source, size, origin"
+_Fields = tuple[str, str, str, str, str, int, str]  # in the order of _FIELDS, after the id
 
 
 def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
@@ -195,8 +195,8 @@ class _Hand:
         parent = draft.uri.parent
         cursor = self._connection.execute(
             "INSERT INTO records (account, owner, uri, parent, name, level, context_type, abstract,"
-            " tags, content, source, size, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " tags, content, source, size, origin, created_at, updated_at)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self._account,
                 draft.uri.owner,
@@ -216,7 +216,7 @@ class _Hand:
     def _update(self, record: int, fields: _Fields, tags: tuple[str, ...] | None) -> None:
         self._connection.execute(
             "UPDATE records SET context_type = ?, abstract = ?, tags = ?, content = ?, source = ?,"
-            " size = ?, updated_at = ? WHERE id = ?",
+            " size = ?, origin = ?, updated_at = ? WHERE id = ?",
             (*fields, self._now, record),
         )
         if tags is not None:
@@ -271,6 +271,7 @@ def _fields(draft: RecordDraft) -> _Fields:
         draft.content,
         draft.source,
         draft.size,
+        storable(draft.origin),
     )
 
 

@@ -28,7 +28,7 @@ from contextfind.domain.filters import Filter
 from contextfind.domain.records import Matrix, Passage, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
-from contextfind.ports.store import Backlog, Change, PendingText, StaleDirectory
+from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, StaleDirectory
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
@@ -111,15 +111,15 @@ def _holds_anything(connection: sqlite3.Connection, scope: Scope, top: Uri) -> b
     return connection.execute(query, where.values).fetchone() is not None
 
 
-def read_sources(connection: sqlite3.Connection, account: str, under: Uri) -> dict[Uri, str]:
-    """Return the source digest of every file at or below an address."""
+def read_sources(connection: sqlite3.Connection, account: str, under: Uri) -> dict[Uri, SourceMark]:
+    """Return where every file at or below an address came from."""
     area = at_or_below(under)
     rows = connection.execute(
-        f"SELECT uri, source FROM records WHERE account = ? AND {area.sql} AND level = 2"  # noqa: S608 - fixed text, bound values
+        f"SELECT uri, source, origin FROM records WHERE account = ? AND {area.sql} AND level = 2"  # noqa: S608 - fixed text, bound values
         " ORDER BY uri",
         (account, *area.values),
     )
-    return {Uri(uri): source for uri, source in rows}
+    return {Uri(uri): SourceMark(source, origin) for uri, source, origin in rows}
 
 
 def read_passages(

@@ -15,6 +15,7 @@ from contextfind.ports.store import (
     Commit,
     Committed,
     PendingText,
+    SourceMark,
     StaleDirectory,
 )
 
@@ -79,7 +80,7 @@ class SqliteRecordStore:
         """See `RecordStore.known`."""
         return await self._database.read(lambda c: reading.read_known(c, scope, uris))
 
-    async def sources(self, account: str, under: Uri) -> dict[Uri, str]:
+    async def sources(self, account: str, under: Uri) -> dict[Uri, SourceMark]:
         """See `RecordStore.sources`."""
         return await self._database.read(lambda c: reading.read_sources(c, account, under))
 

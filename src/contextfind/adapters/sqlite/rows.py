@@ -10,12 +10,12 @@ from contextfind.ports.store import RecordDraft
 
 RECORD_COLUMNS = (
     "id, account, owner, uri, level, context_type, abstract, tags, created_at, updated_at,"
-    " content, source, size, active_count"
+    " content, source, size, active_count, origin"
 )
 PASSAGE_COLUMNS = "ordinal, heading, text, context, digest"
 
 RecordRow = tuple[
-    int, str, str, str, int, str, str, str, int, int, str, str, int, int
+    int, str, str, str, int, str, str, str, int, int, str, str, int, int, str
 ]  # in the order of RECORD_COLUMNS
 PassageRow = tuple[int, str, str, str, str]  # in the order of PASSAGE_COLUMNS
 
@@ -55,6 +55,7 @@ def record_of(row: RecordRow) -> Record:
         source=row[11],
         size=row[12],
         active_count=row[13],
+        origin=row[14],
     )
 
 

@@ -117,7 +117,10 @@ _USED_RECORDS = (  # most records were never used; see `conditions` for the clau
     "CREATE INDEX records_used ON records (account, active_count) WHERE active_count > 0",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS, _USED_RECORDS)
+# Which ingest of a tree brought a file: adding the tree again removes only what it brought itself.
+_ORIGINS = ("ALTER TABLE records ADD COLUMN origin TEXT NOT NULL DEFAULT ''",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS, _USED_RECORDS, _ORIGINS)
 
 
 def migrate(
