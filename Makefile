@@ -11,10 +11,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONFIG ?=
 DATA ?=
 N ?= 10000
+EXAMPLES ?= 150
 
 # Installed is what these stamps say; a changed pyproject.toml installs again.
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
+FUZZ_STAMP := $(VENV)/.installed-fuzz
 
 define FIND_PYTHON
 found=; \
@@ -47,7 +49,7 @@ endef
 help: ## this list
 	@echo "contextfind, from a checkout:"; echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" (bench-quality)  N=10000 (bench-speed)"
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" (bench-quality)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
 
 $(BIN)/python:
 	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
@@ -63,6 +65,11 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@echo "Installing contextfind and its development tools into $(VENV) (the first time one to three minutes)"
 	@$(PIP) install --quiet -e '.[dev]'
 	@touch $(RUN_STAMP) $@
+
+$(FUZZ_STAMP): $(DEV_STAMP)
+	@echo "Installing schemathesis into $(VENV)"
+	@$(PIP) install --quiet -e '.[fuzz]'
+	@touch $@
 
 .PHONY: venv
 venv: $(BIN)/python ## make the virtual environment, empty
@@ -86,6 +93,10 @@ test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
 	@$(BIN)/python -m pytest -m slow
+
+.PHONY: fuzz-api
+fuzz-api: $(FUZZ_STAMP) ## thousands of generated requests against a running server (EXAMPLES=150)
+	@$(BIN)/python -m tests.fuzz.api --examples $(EXAMPLES)
 
 .PHONY: lint
 lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests

@@ -117,7 +117,7 @@ async def test_node_limit_wins_and_digits_in_text_are_a_number(api, sent, limit)
 
 @pytest.mark.parametrize(
     ("sent", "levels"),
-    [(0, {"0"}), ("0,2", {"0", "2"}), ([1, "2"], {"1", "2"}), ("1", {"1"}), ([2], {"2"})],
+    [(0, {"0"}), ("0,2", {"0", "2"}), ([1, "2"], {"1", "2"}), ("1", {"1"}), ([2.0], {"2"})],
 )
 async def test_levels_choose_candidates_but_select_nothing_by_themselves(api, sent, levels):
     await api.find(query="x", level=sent)

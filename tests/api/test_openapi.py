@@ -116,8 +116,14 @@ def test_bounds_are_described_in_the_words_of_json_schema(page: Description) -> 
     assert fields["limit"]["default"] == 10
     threshold = fields["score_threshold"]["anyOf"][0]
     assert (threshold["minimum"], threshold["maximum"]) == (0, 1)
-    foreign = {"ge", "le", "gt", "lt", "pattern_error"}
-    assert [node for node in nodes(page.page) if foreign & set(node)] == []
+    foreign = (
+        "ge",
+        "le",
+        "gt",
+        "lt",
+    )  # pydantic's own words; fields of a filter are called so, too
+    numbers = [node[word] for node in nodes(page.page) for word in foreign if word in node]
+    assert [number for number in numbers if not isinstance(number, dict)] == []
 
 
 def test_only_an_optional_field_of_a_body_may_be_null(page: Description) -> None:

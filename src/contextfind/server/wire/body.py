@@ -118,8 +118,8 @@ def _words(value: object) -> list[str]:
 
 
 def _split(part: object) -> list[str]:
-    if isinstance(part, int) and not isinstance(part, bool):
-        return [str(part)]
+    if isinstance(part, int | float) and part == part // 1 and not isinstance(part, bool):
+        return [str(int(part))]  # 2.0 is an integer, too
     if isinstance(part, str):
         return [word.strip() for word in part.split(",") if word.strip()]
     raise PydanticCustomError("words", "expected text, or a list of texts")
@@ -168,7 +168,8 @@ Places = Annotated[
     BeforeValidator(_one_or_many, json_schema_input_type=OptionalPlace | list[OptionalPlace]),
 ]
 # key=value; `parse_tags` reads them
-Tags = list[Annotated[Text, Field(json_schema_extra={"pattern": _TAG})]]
+Tag = Annotated[Text, Field(json_schema_extra={"pattern": _TAG})]
+Tags = list[Tag]
 
 
 def wrong(field: str, value: object, expected: str) -> InvalidArgumentError:

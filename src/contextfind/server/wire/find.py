@@ -5,7 +5,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filter_text import parse_filter
@@ -31,6 +31,7 @@ from contextfind.server.wire.body import (
     words_among,
     wrong,
 )
+from contextfind.server.wire.filter_shape import FilterShape
 from contextfind.server.wire.provenance import provenance_of
 
 # More make statements that the store cannot hold, and nobody asks that.
@@ -55,15 +56,18 @@ CONTEXT_FIELDS = frozenset(
     }
 )
 
-# read by `parse_filter`, whose messages name the path inside
+
+def _as_sent(value: object) -> object:
+    """Leave a filter to `parse_filter`, whose messages name the path inside."""
+    return value
+
+
 FilterTree = Annotated[
     object,
-    WithJsonSchema(
-        {
-            "type": "object",
-            "description": "conditions in JSON, see docs/filters.md; {} is none",
-            "examples": [{"op": "must", "field": "context_type", "conds": ["resource"]}],
-        }
+    BeforeValidator(_as_sent, json_schema_input_type=FilterShape),
+    Field(
+        description="Conditions that must hold, see docs/filters.md; {} is none.",
+        examples=[{"op": "must", "field": "context_type", "conds": ["resource"]}],
     ),
 ]
 _IMAGE_URL = (
