@@ -60,7 +60,7 @@ def check_reach(identity: Identity, uri: Uri) -> None:
     if uri.owner not in ("", identity.user):
         raise PermissionDeniedError(
             f"{uri.text!r} lies in another user's tree; your own is viking://user/{identity.user}",
-            {"uri": uri.text},
+            {"uri": uri.text, "resource": uri.text},
         )
 
 

@@ -39,7 +39,7 @@ def sentence(error: Mapping[str, object], loc: Sequence[object], kind: str) -> s
     if kind == "missing":
         return f"{field} is missing; it is required"
     if kind in _EXPECTED:
-        told = f"expected {_EXPECTED[kind].format_map(context)}"
+        told = f"expected {_EXPECTED[kind].format_map(_plain(context))}"
     return f"{field} is {shown(error.get('input'))}; {told[:1].lower()}{told[1:]}"
 
 
@@ -49,6 +49,14 @@ def field_name(loc: Sequence[object]) -> str:
     for part in loc[1:]:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else str(part)
     return name or "the body"
+
+
+def _plain(context: Mapping[str, object]) -> dict[str, object]:
+    """Return bounds as a caller would write them: 1, not 1.0."""
+    return {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in context.items()
+    }
 
 
 def _about_the_body(value: object, kind: str) -> str:
