@@ -26,20 +26,24 @@ class Shelf(StrEnum):
     SKILL = "skill"
 
 
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="Only below this address; repeatable."),
+]
+Levels = Annotated[
+    list[int] | None,
+    typer.Option(min=0, max=2, help="0 abstracts, 1 overviews, 2 files; repeatable."),
+]
+
+
 @client_command(app, "find")
 async def find(  # noqa: PLR0913 - a command line is its options
     connection: Connection,
     query: Annotated[str, typer.Argument(help="What you want to know, in your words.")] = "",
     *,
-    target: Annotated[
-        list[str] | None,
-        typer.Option("--target", "-t", help="Only below this address; repeatable."),
-    ] = None,
+    target: Targets = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
-    level: Annotated[
-        list[int] | None,
-        typer.Option(min=0, max=2, help="0 abstracts, 1 overviews, 2 files; repeatable."),
-    ] = None,
+    level: Levels = None,
     kind: Annotated[
         list[Shelf] | None, typer.Option("--type", help="Only this shelf; repeatable.")
     ] = None,
@@ -63,16 +67,15 @@ async def find(  # noqa: PLR0913 - a command line is its options
 
     Scores mean the same on every question: below .35 noise, from .45 plausible, from .6 strong.
     """
-    conditions = {
-        "target_uri": target,
-        "level": level,
-        "context_type": kind,
-        "tags": tag,
-        "since": since,
-        "until": until,
-        "score_threshold": threshold,
-    }
-    said = {name: value for name, value in conditions.items() if value is not None}
+    said = _said(
+        target_uri=target,
+        level=level,
+        context_type=kind,
+        tags=tag,
+        since=since,
+        until=until,
+        score_threshold=threshold,
+    )
     flags = {"include_provenance": True} if explain else {}
     options = cast("FindOptions", {"limit": limit, "read_content": content, **flags, **said})
     found = await connection.client.find(query, **options)
@@ -82,6 +85,11 @@ async def find(  # noqa: PLR0913 - a command line is its options
         _show(found, asked=query.strip() != "", narrowed=bool(said))
         for told in found.get("provenance", ()):
             show(walk_tree(told))
+
+
+def _said(**conditions: object) -> dict[str, object]:
+    """Return the conditions that were given."""
+    return {name: value for name, value in conditions.items() if value is not None}
 
 
 def _show(found: Found, *, asked: bool, narrowed: bool) -> None:

@@ -9,7 +9,7 @@ from contextfind.server.envelope import ok
 from contextfind.server.examples import FIND
 from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Context, TheHouse
-from contextfind.server.wire.answers import Failure, Found, Ok
+from contextfind.server.wire.answers import Failure, Ok
 from contextfind.server.wire.find import (
     FIND_HEADERS,
     FindBody,
@@ -19,6 +19,7 @@ from contextfind.server.wire.find import (
     find_telemetry,
     question_of,
 )
+from contextfind.server.wire.hits import Found
 from contextfind.server.wire.telemetry import telemetry
 
 router = APIRouter(prefix="/search", tags=["search"])
