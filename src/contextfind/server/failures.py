@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -20,6 +21,8 @@ from contextfind.server.context import request_id_of
 from contextfind.server.envelope import failed
 from contextfind.server.sentences import sentence
 from contextfind.server.unbuilt import hint_for
+
+_ALIKE = 0.75  # of 1; /search/find is that near to /api/v1/search/find
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +79,9 @@ async def answer_http_error(request: Request, error: Exception) -> Response:
         hint = hint_for(path)
         if hint is not None:
             return failed(UnimplementedError(f"{path} is not built here: {hint}"))
-        return failed(NotFoundError(f"no route {path}; GET /docs lists them all", {"path": path}))
+        near = _nearest_route(request)
+        told = f"no route {path}; {near}GET /docs lists them all"
+        return failed(NotFoundError(told, {"path": path}))
     if error.status_code == 405:  # noqa: PLR2004
         allowed = ", ".join(_methods_of(request))
         wrong = InvalidArgumentError(f"method is {request.method!r}; {path} expects {allowed}")
@@ -96,6 +101,13 @@ def _methods_of(request: Request) -> list[str]:
             route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes
         )
     ]
+
+
+def _nearest_route(request: Request) -> str:
+    """Return a guess at the path that was meant: one without its prefix, or with a slash too many."""
+    known = list(request.app.openapi()["paths"])
+    near = get_close_matches(request.url.path.rstrip("/"), known, 1, _ALIKE)
+    return f"did you mean {near[0]}? " if near else ""
 
 
 async def answer_validation_error(_: Request, error: Exception) -> Response:
