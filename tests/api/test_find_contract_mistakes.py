@@ -72,7 +72,7 @@ async def test_get_instead_of_post(ann):
 
 
 @pytest.mark.parametrize(
-    "path", ["/search/find", f"{FIND}/", "/api/v1/search/fnd", "/api/search/find"]
+    "path", ["/find", "/search/find", f"{FIND}/", "/api/v1/search/fnd", "/api/search/find"]
 )
 async def test_a_path_that_is_not_quite_right(ann, path):
     answer = await sent(ann, '{"query":"x"}', path=path)
@@ -101,6 +101,7 @@ async def test_no_content_type(ann, kind):
         ("", "the body is missing; expected a JSON object"),
         ('["x"]', "the body is ['x']; expected a JSON object"),
         ('"x"', "the body is 'x'; expected a JSON object"),
+        ('{"query":"a\nb"}', "the body is no JSON: Invalid control character at character 11"),
     ],
 )
 async def test_a_body_that_is_no_json_object(ann, content, message):

@@ -1,6 +1,7 @@
 """The two shapes of every answer, as strict JSON."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ STATUS_OF: Mapping[Code, int] = {
     "DEADLINE_EXCEEDED": 504,
 }
 
+_STEP = re.compile(r"[^.\[\]]+")
 HEADER_LENGTH = 4_000  # characters; common clients refuse header lines above 8 kB
 
 
@@ -75,7 +77,7 @@ def failed(
     field = details.get("field")
     if isinstance(field, str) and "validation_errors" not in details:
         details["validation_errors"] = [
-            {"loc": [place, field], "message": str(error), "type": "value_error"}
+            {"loc": [place, *_steps(field)], "message": str(error), "type": "value_error"}
         ]
     body = {
         "status": "error",
@@ -83,6 +85,13 @@ def failed(
         "error": {"code": error.code, "message": str(error), "details": details},
     }
     return StrictJson(body, status or STATUS_OF[error.code], headers={**later, **(headers or {})})
+
+
+def _steps(field: str) -> list[str | int]:
+    """Return a path as pydantic lists it: `filter.conds[1].op` is filter, conds, 1, op."""
+    return [
+        int(step) if step.isascii() and step.isdigit() else step for step in _STEP.findall(field)
+    ]
 
 
 def header_list(names: Iterable[str]) -> str:

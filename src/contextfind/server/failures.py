@@ -22,7 +22,7 @@ from contextfind.server.envelope import failed
 from contextfind.server.sentences import sentence
 from contextfind.server.unbuilt import hint_for
 
-_ALIKE = 0.75  # of 1; /search/find is that near to /api/v1/search/find
+_ALIKE = 0.75  # of 1; less alike is no typing mistake any more
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +106,9 @@ def _methods_of(request: Request) -> list[str]:
 def _nearest_route(request: Request) -> str:
     """Return a guess at the path that was meant: one without its prefix, or with a slash too many."""
     known = list(request.app.openapi()["paths"])
-    near = get_close_matches(request.url.path.rstrip("/"), known, 1, _ALIKE)
+    path = request.url.path.rstrip("/")
+    longer = [one for one in known if path and one.endswith(path)]
+    near = longer or get_close_matches(path, known, 1, _ALIKE)
     return f"did you mean {near[0]}? " if near else ""
 
 

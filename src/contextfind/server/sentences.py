@@ -31,7 +31,7 @@ def sentence(error: Mapping[str, object], loc: Sequence[object], kind: str) -> s
     context = error.get("ctx")
     context = context if isinstance(context, Mapping) else {}
     if kind == "json_invalid":
-        reason = context.get("error", told)
+        reason = str(context.get("error", told)).removesuffix(" at")
         return f"the body is no JSON: {reason} at character {loc[-1] if loc else 0}"
     field = field_name(loc)
     if not loc[1:]:

@@ -55,3 +55,18 @@ def test_a_header_list_is_short_plain_text_whatever_is_named(names):
     assert len(line) <= HEADER_LENGTH
     assert line.isascii()
     assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("field", "loc"),
+    [
+        ("limit", ["limit"]),
+        ("tags[0]", ["tags", 0]),
+        ("filter.conds[10].op", ["filter", "conds", 10, "op"]),
+        ("filter.²", ["filter", "²"]),
+    ],
+)
+def test_the_place_of_a_wrong_value_is_listed_step_by_step(field, loc):
+    error = InvalidArgumentError("wrong", {"field": field})
+    (told,) = json.loads(bytes(failed(error).body))["error"]["details"]["validation_errors"]
+    assert told == {"loc": ["body", *loc], "message": "wrong", "type": "value_error"}
