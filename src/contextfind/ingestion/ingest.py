@@ -183,7 +183,7 @@ class Ingest:
             plan.root
         }
         stale = {uri.ancestors()[0] for uri in [*gone, *empty]}
-        await self._desk.store.commit(
+        await self._desk.commit(
             Commit(
                 plan.identity.account,
                 self._desk.clock(),

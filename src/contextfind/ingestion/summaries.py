@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
@@ -14,6 +15,7 @@ from contextfind.ingestion.writing import Desk
 from contextfind.ports import Commit, StaleDirectory
 
 _BATCH = 64  # directories per step
+_LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
 
 class SummaryWorker:
@@ -51,7 +53,7 @@ class SummaryWorker:
             stale = await store.stale(_BATCH)
             if not stale:
                 self._pulse.beat()
-                await store.wait_beyond(position)
+                await self._more(position)
                 continue
             deepest = len(stale[0].uri.segments)  # a parent waits for its children's texts
             ready = [one for one in stale if len(one.uri.segments) == deepest]
@@ -59,12 +61,27 @@ class SummaryWorker:
                 await self._summarise([one for one in ready if one.account == account])
             self._pulse.beat()
 
+    async def _more(self, position: int) -> None:
+        """Return when a directory may have become stale: with or without a log entry."""
+        waits: tuple[asyncio.Future[Any], ...] = (
+            asyncio.ensure_future(self._desk.store.wait_beyond(position)),
+            asyncio.ensure_future(self._desk.written.wait(_LOOK_SECONDS)),
+        )
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+        for one in done:
+            one.result()
+
     async def _summarise(self, directories: Sequence[StaleDirectory]) -> None:
         """Bring directories of one account up to date in one commit."""
         desk = self._desk
         written = [await self._draft(directory) for directory in directories]
         await desk.blobs.put([blob for one in written for blob in one.drafted.blobs])
-        await desk.store.commit(
+        await desk.commit(
             Commit(
                 directories[0].account,
                 desk.clock(),

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,8 @@ from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
 from contextfind.ingestion.passages import PassageRules
-from contextfind.ports import BlobStore, Clock, Commit, RecordStore
+from contextfind.ingestion.pulse import Pulse
+from contextfind.ports import BlobStore, Clock, Commit, Committed, RecordStore
 
 T = TypeVar("T")
 WriteMode = Literal["create", "replace", "append"]
@@ -37,13 +38,24 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What every writer of the tree works with; `cpu` runs parsing off the event loop."""
+    """What every writer of the tree works with; `cpu` runs parsing off the event loop.
+
+    written: beats after every commit, also one that only marks a directory stale: no log entry tells
+        of that.
+    """
 
     store: RecordStore
     blobs: BlobStore
     clock: Clock
     cpu: Executor
     rules: PassageRules
+    written: Pulse = field(default_factory=Pulse)
+
+    async def commit(self, commit: Commit) -> Committed:
+        """Commit, and tell whoever keeps the summaries; raises what `RecordStore.commit` does."""
+        done = await self.store.commit(commit)
+        self.written.beat()
+        return done
 
     async def off_loop(self, work: Callable[[], T]) -> T:
         """Run pure work in the executor."""
@@ -98,8 +110,10 @@ class Writer:
                 f"{uri.text!r} is a directory; pass recursive=true to remove it and all below it",
                 {"resource": uri.text, "expected_flag": "recursive"},
             )
+        if not (await store.known(visible_to(identity, [uri]), [uri]))[0]:
+            return 0
         above = uri.ancestors()[:1]
-        done = await store.commit(
+        done = await self._desk.commit(
             Commit(identity.account, self._desk.clock(), remove=(uri,), stale=above)
         )
         return done.removed
@@ -116,7 +130,7 @@ class Writer:
         if await store.at(visible_to(identity, [uri]), uri):
             raise ConflictError(f"{uri.text!r} exists", {"resource": uri.text})
         above = uri.ancestors()
-        await store.commit(
+        await self._desk.commit(
             Commit(
                 identity.account,
                 self._desk.clock(),
@@ -154,7 +168,7 @@ async def file_away(desk: Desk, account: str, *drafted: Drafted) -> int:
     puts = tuple(draft for one in drafted for draft in one.drafts)
     parents = sorted({up for draft in puts for up in draft.uri.ancestors()[:1]})
     folders = sorted({up for draft in puts for up in draft.uri.ancestors()})
-    done = await desk.store.commit(
+    done = await desk.commit(
         Commit(
             account,
             desk.clock(),

@@ -12,6 +12,8 @@ from contextfind.domain.errors import (
     PermissionDeniedError,
 )
 from contextfind.domain.uri import Uri
+from contextfind.ports import Commit
+from tests.builders import NOON
 from tests.households import ANN, BEN, OTHER, Household, household
 
 NOTE = Uri("viking://resources/notes/a.md")
@@ -104,3 +106,27 @@ async def test_users_and_accounts_are_apart(house: Household) -> None:
     with pytest.raises(NotFoundError):
         await house.browser.read(ANN, NOTE)
     assert (await house.find("locker", BEN))[0].uri == own
+
+
+async def test_what_changes_nothing_is_settled_as_soon_as_what_does(house: Household) -> None:
+    """Neither has a log entry that could wake the keeper of the summaries."""
+    await house.writer.write(ANN, NOTE, "one", "create")
+    await house.settled()
+    await house.writer.write(ANN, NOTE, "one", "replace")
+    settled = await house.settling.settle("acme", None, 0.9)
+    assert (settled.directories, settled.note) == (0, "")
+    assert (
+        await house.writer.remove(ANN, Uri("viking://resources/notes/b.md"), recursive=False) == 0
+    )
+    settled = await house.settling.settle("acme", None, 0.9)
+    assert (settled.directories, settled.note) == (0, "")
+
+
+async def test_a_directory_that_was_marked_without_a_beat_is_looked_at_soon(
+    house: Household,
+) -> None:
+    await house.writer.write(ANN, NOTE, "one", "create")
+    await house.settled()
+    await house.store.commit(Commit("acme", NOON, stale=[Uri("viking://resources/notes")]))
+    settled = await house.settling.settle("acme", None, 5)
+    assert (settled.directories, settled.note) == (0, "")
