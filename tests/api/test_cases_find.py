@@ -10,13 +10,21 @@ from contextlib import closing
 from datetime import timedelta
 from itertools import count
 
+import numpy as np
 import pytest
 import pytest_asyncio
 
+from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.config.model import EmbeddingSettings
 from contextfind.domain.errors import FailedPreconditionError
+from contextfind.domain.filters import Everything
+from contextfind.domain.identity import Identity
+from contextfind.domain.scope import visible_to
+from contextfind.ports.index import Probe
 from tests.api.caller import error_of, result_of
 from tests.api.living import SHELVES, WRITE, Tenant, Town, living, packed, town
+from tests.builders import DIMENSION, make_change, make_record, units
+from tests.fakes import SimpleTokenizer
 from tests.stubs.embedder import Fault, StubEmbedder, stub_embedder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -321,6 +329,24 @@ async def test_R096_fewer_matches_than_the_limit_are_all_of_them(ann):
     assert len(await ann.hits(query="text", tags=["t=1"], limit=10)) == 2
     few = {"query": "text", "target_uri": [f"viking://resources/f{n}.md" for n in range(3)]}
     assert len(await ann.hits(**few, limit=100)) == 3
+
+
+async def test_R098_a_hundred_of_a_thousand_are_the_hundred_nearest():
+    rows = units(range(1_000))
+    changes = [
+        make_change(n + 1, make_record(n, f"viking://resources/d{n % 20}/f{n}.md"), ["text"], [n])
+        for n in range(len(rows))
+    ]
+    index = await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer())
+    await index.follow(changes)
+    scope = visible_to(Identity("acme", "ann"))
+    asked = units(range(5_000, 5_050))
+    probes = [Probe(scope, Everything(), 100, vector, ()) for vector in asked]
+    answers = await index.search(probes)
+    await index.aclose()
+    for vector, hits in zip(asked, answers, strict=True):
+        nearest = set(np.argsort(-(rows @ vector), kind="stable")[:100].tolist())
+        assert {int(hit.id) for hit in hits} == nearest
 
 
 # quoting
