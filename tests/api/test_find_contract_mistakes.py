@@ -219,3 +219,11 @@ async def test_several_mistakes_are_all_listed(ann):
         "level is 9; expected 0, 1 or 2, a list of these, or text such as '0,2'",
         "limit is 0; expected at least 1",
     ]
+
+
+@pytest.mark.parametrize("field", ["since", "until", "context_type", "tags", "target_uri", "limit"])
+async def test_a_very_long_value_is_cut_in_the_message(ann, field):
+    long = "9" * 50_000
+    answer = await ann.find(query="x", **{field: [long] if field == "tags" else long})
+    assert answer.status_code == 400
+    assert len(answer.text) < 1_500

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.filter_faults import fault
 
 
 def parse_tags(texts: Iterable[str], field: str = "tags") -> tuple[str, ...]:
@@ -16,9 +16,6 @@ def parse_tags(texts: Iterable[str], field: str = "tags") -> tuple[str, ...]:
     for index, text in enumerate(texts):
         key, equals, value = (part.strip() for part in text.strip().lower().partition("="))
         if not (key and equals and value) or "=" in value:
-            raise InvalidArgumentError(
-                f"{field}[{index}] is {text!r}; expected key=value with exactly one '='",
-                {"field": f"{field}[{index}]", "value": text},
-            )
+            raise fault(f"{field}[{index}]", text, "key=value with exactly one '='")
         values[key] = value
     return tuple(f"{key}={value}" for key, value in sorted(values.items()))

@@ -7,6 +7,7 @@ from typing import Literal
 from dateutil.parser import isoparser
 
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.filter_faults import fault, shown
 from contextfind.domain.filters import Between, TimeField
 
 Bound = Literal["since", "until"]
@@ -42,9 +43,7 @@ def parse_moment(text: str, bound: Bound, now: datetime) -> datetime:
             return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise InvalidArgumentError(
-        f"{bound} is {text!r}; expected {EXPECTED}", {"field": bound, "value": text}
-    )
+    raise fault(bound, text, EXPECTED)
 
 
 def parse_period(
@@ -62,7 +61,8 @@ def parse_period(
         return None
     if start is not None and end is not None and start > end:
         raise InvalidArgumentError(
-            f"since is {since!r} and until is {until!r}; expected since not to be after until",
-            {"field": "since", "value": since},
+            f"since is {shown(since)} and until is {shown(until)}; "
+            "expected since not to be after until",
+            {"field": "since", "value": shown(since)},
         )
     return Between(field, start, end)

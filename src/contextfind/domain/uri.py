@@ -36,7 +36,7 @@ class Uri:
         if not normal.startswith(SCHEME):
             raise _invalid(text, f"must start with {SCHEME}")
         if len(normal) > MAX_LENGTH:
-            raise _invalid(text[:80] + "…", f"is longer than {MAX_LENGTH} characters")
+            raise _invalid(text, f"is longer than {MAX_LENGTH} characters")
         path = normal[len(SCHEME) :].rstrip("/")
         if not path:
             return ROOT
@@ -134,4 +134,5 @@ def _check_segment(text: str, segment: str) -> None:
 
 
 def _invalid(text: str, reason: str) -> InvalidUriError:
-    return InvalidUriError(f"address {text!r} {reason}", {"uri": text, "reason": reason})
+    named = text if len(text) <= MAX_LENGTH else text[:80] + "…"  # a message is no place for more
+    return InvalidUriError(f"address {named!r} {reason}", {"uri": named, "reason": reason})

@@ -20,6 +20,7 @@ from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.trace import trace_of
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
+LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
 _READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
 
 
@@ -107,6 +108,7 @@ class Finder:
         stages: "_Stages",
     ) -> tuple[list[MatchedContext], Sequence[QueryResult]]:
         await self._with.ready()
+        question = _bounded(question, notes)
         vector = await self._direction(context.identity, question, notes)
         stages.mark("embed_ms")
         terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
@@ -193,6 +195,13 @@ class Finder:
             return (await self._with.blobs.get(record.content)).decode("utf-8", "replace")
         except (NotFoundError, UnavailableError):
             return None
+
+
+def _bounded(question: FindQuestion, notes: list[str]) -> FindQuestion:
+    if len(question.query) <= LONGEST_QUERY:
+        return question
+    notes.append(f"of the query the first {LONGEST_QUERY} characters were searched")
+    return replace(question, query=question.query[:LONGEST_QUERY])
 
 
 class _Stages:

@@ -16,4 +16,4 @@ def test_the_last_value_of_a_key_wins() -> None:
 def test_a_bad_tag_is_named_with_its_place(text: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"tags\[1\]") as caught:
         parse_tags(["ok=1", text])
-    assert caught.value.details["value"] == text
+    assert caught.value.details["value"] == repr(text)

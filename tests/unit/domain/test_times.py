@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.filter_faults import shown
 from contextfind.domain.filters import Between
 from contextfind.domain.times import parse_moment, parse_period
 
@@ -57,7 +58,7 @@ def test_a_bare_date_is_its_first_instant_as_since_and_its_last_as_until():
 def test_what_is_no_moment_is_refused_with_field_value_and_expectation(text):
     with pytest.raises(InvalidArgumentError) as refused:
         parse_moment(text, "until", NOW)
-    assert str(refused.value).startswith(f"until is {text!r}; expected an ISO 8601 time")
+    assert str(refused.value).startswith(f"until is {shown(text)}; expected an ISO 8601 time")
     assert refused.value.details["field"] == "until"
 
 

@@ -18,7 +18,7 @@ from contextfind.domain.results import FindResult
 from contextfind.domain.scoring import ScoreRules
 from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, Purpose, RecordDraft
-from contextfind.retrieval.finder import Finder, Reading
+from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.walk import HierarchicalRetriever
 from tests.builders import NOON
@@ -212,3 +212,15 @@ async def test_nothing_of_others_is_told_in_a_trace(house: House) -> None:
 
 async def test_without_being_asked_no_trace_is_made(house: House) -> None:
     assert (await house.finder().find(ANN, FindQuestion("rollback"))).query_results == ()
+
+
+async def test_of_a_very_long_query_the_beginning_is_searched_and_a_note_says_so(
+    house: House,
+) -> None:
+    beginning = "rollback " * (LONGEST_QUERY // 9)
+    long = beginning.ljust(LONGEST_QUERY) + "locker " * 100_000
+    found = await house.finder().find(ANN, FindQuestion(long))
+    assert found.notes == [f"of the query the first {LONGEST_QUERY} characters were searched"]
+    exact = await house.finder().find(ANN, FindQuestion(beginning.ljust(LONGEST_QUERY)))
+    assert exact.notes == []
+    assert (found.resources, found.memories) == (exact.resources, exact.memories)
