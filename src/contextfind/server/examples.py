@@ -44,6 +44,7 @@ FIND: Mapping[str, object] = {
     },
     "no query: what is new, newest first": {"context_type": "resource", "since": "24h"},
     "what it cost": {"query": "TKX-7741", "telemetry": True},
+    "how it was found": {"query": "TKX-7741", "include_provenance": True},
 }
 
 MKDIR: Mapping[str, object] = {
