@@ -21,7 +21,21 @@ class Follower:
         self._index = index
         self._pulse = pulse
         self._caught_up = asyncio.Event()
-        self._target = 0
+        self._target = 0  # where the log stood at start
+        self._there = 0
+        self._fault = ""
+
+    @property
+    def standing(self) -> str:
+        """`ok`, or one line of why finds miss what was stored.
+
+        Changes of this moment do not count: there are always some while files are taken in.
+        """
+        if self._fault:
+            return self._fault
+        if self._caught_up.is_set():
+            return "ok"
+        return f"being rebuilt: at {self._there} of {self._target} changes"
 
     async def ready(self, patience: float) -> None:
         """Return when the index shows what was stored at start.
@@ -35,30 +49,30 @@ class Follower:
         try:
             await asyncio.wait_for(self._caught_up.wait(), patience)
         except TimeoutError:
-            there = await self._index.position()
             raise UnavailableError(
-                f"the search index is being rebuilt: at {there} of {self._target} changes; "
-                "try again in a moment",
+                f"the search index is not there yet ({self.standing}); try again in a moment",
                 {"retryable": True},
             ) from None
 
     async def run(self) -> None:
         """Follow until cancelled."""
         self._target = await self._store.position()
-        position = await self._index.position()
+        self._there = await self._index.position()
         while True:
-            if position >= self._target:
+            if self._there >= self._target:
                 self._caught_up.set()
-            changes = await self._store.changes(position, _BATCH)
+            changes = await self._store.changes(self._there, _BATCH)
             if not changes:
                 self._pulse.beat()
-                await self._store.wait_beyond(position)
+                await self._store.wait_beyond(self._there)
                 continue
             try:
                 await self._index.follow(changes)
             except UnavailableError as fault:
+                self._fault = f"does not follow: {fault}"
                 _log.warning("index does not follow, trying again: %s", fault)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            position = changes[-1].position
+            self._fault = ""
+            self._there = changes[-1].position
             self._pulse.beat()
