@@ -172,6 +172,8 @@ async def test_a_house_that_is_open_is_ready_and_shows_its_figures_to_root(http,
 
 async def test_provenance_shows_the_walk_and_is_the_same_on_every_call(http, alice):
     await added(http, alice, wait=True)
+    # the add waits for what lies below it; the summaries above follow
+    result_of(await http.post("/api/v1/system/wait", json={"timeout": 30}, headers=alice))
     asked = {"query": "roll back", "limit": 2, "include_provenance": True}
     first = await http.post(FIND, json=asked, headers=alice)
     again = await http.post(FIND, json=asked, headers=alice)
