@@ -10,6 +10,7 @@ from contextfind.ports import JobState
 from contextfind.server.rules import ServerRules
 from tests.api.caller import app_of, calling, error_of, result_of
 from tests.api.fake_house import FakeHouse
+from tests.stubs.pictures import picture_server, redirect
 
 ADD = "/api/v1/resources"
 UPLOAD = "/api/v1/resources/temp_upload"
@@ -174,4 +175,21 @@ async def test_nothing_is_fetched_from_the_network(api, path):
 )
 async def test_a_wrong_add_starts_nothing(api, body, code):
     error_of(await api.http.post(ADD, json=body), 400, code)
+    assert api.house.jobs.asked == []
+
+
+async def test_r125_a_path_on_the_network_is_refused_and_nobody_is_connected_to(api):
+    with picture_server() as inner:
+        inner.pages["/go"] = redirect(f"http://127.0.0.1:{inner.port}/cat.png")
+        here = f"127.0.0.1:{inner.port}"
+        for path in (
+            f"http://{here}/go",
+            f"HTTPS://{here}/go",
+            f"git://{here}/x",
+            "git@127.0.0.1:x",
+        ):
+            response = await api.http.post("/api/v1/resources", json={"path": path})
+            error = error_of(response, 501, "UNIMPLEMENTED")
+            assert "temp_upload" in error["message"]
+        assert inner.connections == 0
     assert api.house.jobs.asked == []
