@@ -16,7 +16,7 @@ from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.filters import Filter, Nothing, matches
-from contextfind.domain.records import ContextType, Level, Record
+from contextfind.domain.records import ContextType, Level, Record, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.store import Change, Commit, RecordDraft, RecordStore
@@ -155,7 +155,7 @@ def test_both_stores_show_the_same_after_any_commits_also_when_opened_again(
 
 def _expected(records: Sequence[Record], scope: Scope, where: Filter, limit: int) -> list[Record]:
     found = [r for r in records if scope.allows(r) and matches(where, r)]
-    found.sort(key=lambda record: (record.uri, record.level))
+    found.sort(key=lambda record: shown_address(record.uri, record.level))
     found.sort(key=lambda record: record.updated_at, reverse=True)
     return found[:limit]
 

@@ -19,7 +19,7 @@ from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.filter_text import parse_filter
 from contextfind.domain.filters import Filter, matches
-from contextfind.domain.records import ContextType, Level, Record, RecordId
+from contextfind.domain.records import ContextType, Level, Record, RecordId, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, Probe, RecordDraft, RecordStore, SearchIndex
@@ -49,7 +49,7 @@ class World:
 
     async def _check(self, scope: Scope, where: Filter) -> None:
         seen = [r for r in self.records if scope.allows(r) and matches(where, r)]
-        seen.sort(key=lambda record: (record.uri, record.level))
+        seen.sort(key=lambda record: shown_address(record.uri, record.level))
         seen.sort(key=lambda record: record.updated_at, reverse=True)
         for store in self.stores:
             assert await store.select(scope, where, ALL) == seen

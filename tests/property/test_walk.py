@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.domain.filters import Everything, Filter, matches
-from contextfind.domain.records import Level, Record
+from contextfind.domain.records import Level, Record, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT, Uri
@@ -118,7 +118,8 @@ async def test_walk_equals_exhaustive_search_over_what_the_caller_may_see(
     assert {scored.hit.id for scored in found.ranked()} == set(expected)
     for scored in found.ranked():
         assert abs(scored.score - min(expected[scored.hit.id], 1.0)) < 1e-4
-    order = [(-scored.score, scored.hit.uri, scored.hit.level) for scored in found.ranked()]
+    hits = [(scored.score, scored.hit) for scored in found.ranked()]
+    order = [(-score, shown_address(hit.uri, hit.level)) for score, hit in hits]
     assert order == sorted(order)
 
 
@@ -135,10 +136,10 @@ async def test_the_ordinary_walk_never_ranks_below_what_flat_search_found(
     )[:1]
 
 
-def found_uri(log: list[Change], record_id: int) -> tuple[str, int]:
+def found_uri(log: list[Change], record_id: int) -> str:
     record = next(c.record for c in log if c.id == record_id)
     assert record is not None
-    return record.uri.text, record.level
+    return shown_address(record.uri, record.level)
 
 
 @settings(max_examples=60, deadline=None)

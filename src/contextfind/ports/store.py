@@ -173,7 +173,7 @@ class RecordStore(Protocol):
         ...
 
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
-        """Return matching records, newest `updated_at` first, ties by address, then level."""
+        """Return matching records, newest `updated_at` first, ties by address as it is shown."""
         ...
 
     async def matching(

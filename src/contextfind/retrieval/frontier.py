@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.domain.records import Level, RecordId
+from contextfind.domain.records import Level, RecordId, shown_address
 from contextfind.domain.scoring import directory_score, lone_directory_score, propagate
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Hit
@@ -154,7 +154,7 @@ class Frontier:
         self._last_top = top
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
-        """Return the best `limit` hits so far (None = all), best first, ties by address and level."""
+        """Return the best `limit` hits so far (None = all), best first, ties by address as it is shown."""
         if not self._hits:
             return []
         scores = self._scores()
@@ -166,7 +166,7 @@ class Frontier:
             Scored(self._hits[row], self._own[row], score)
             for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
         ]
-        scored.sort(key=lambda s: (-s.score, s.hit.uri.text, s.hit.level))
+        scored.sort(key=lambda s: (-s.score, shown_address(s.hit.uri, s.hit.level)))
         return scored[:limit]
 
     def _testify(self, directory: str, own: float) -> None:

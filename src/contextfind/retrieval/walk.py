@@ -38,7 +38,7 @@ class Walk:
     judge: Judge
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
-        """Return the best `limit` hits (None = all), best first, ties by address and level."""
+        """Return the best `limit` hits (None = all), best first, ties by address as it is shown."""
         return self.frontier.ranked(limit)
 
 

@@ -105,3 +105,10 @@ def test_a_query_without_any_known_word_is_judged_by_meaning_alone() -> None:
 
 def test_a_record_without_vector_is_judged_by_words_alone() -> None:
     assert JUDGE.own(hit(1, "viking://resources/a.md", None, 0.4)) == 0.4
+
+
+def test_ties_go_by_the_address_that_is_shown() -> None:
+    walk = frontier()
+    walk.see([hit(2, "viking://resources/a", 0.0, level=0)], keep=True)  # shown as a/.abstract.md
+    walk.see([hit(1, "viking://resources/a-b.md", 0.0)], keep=True)  # "-" comes before "/"
+    assert [scored.hit.id for scored in walk.ranked()] == [1, 2]

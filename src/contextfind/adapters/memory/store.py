@@ -8,7 +8,7 @@ import numpy as np
 
 from contextfind.adapters.memory.tree import Tree
 from contextfind.domain.filters import Filter, matches
-from contextfind.domain.records import Level, Passage, Record, RecordId, Vector
+from contextfind.domain.records import Level, Passage, Record, RecordId, Vector, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.store import (
@@ -104,6 +104,7 @@ class MemoryRecordStore:
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
         """See `RecordStore.select`."""
         found = [record for record in self._allowed(scope, ROOT) if matches(where, record)]
+        found.sort(key=lambda record: shown_address(record.uri, record.level))
         return sorted(found, key=lambda record: record.updated_at, reverse=True)[:limit]
 
     async def matching(

@@ -25,13 +25,23 @@ from contextfind.adapters.sqlite.rows import (
     record_of,
 )
 from contextfind.domain.filters import Filter
-from contextfind.domain.records import Matrix, Passage, Record, RecordId
+from contextfind.domain.records import (
+    ABSTRACT_NAME,
+    OVERVIEW_NAME,
+    Matrix,
+    Passage,
+    Record,
+    RecordId,
+)
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, StaleDirectory
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
+_SHOWN = (  # `domain.records.shown_address`
+    f"uri || CASE level WHEN 0 THEN '/{ABSTRACT_NAME}' WHEN 1 THEN '/{OVERVIEW_NAME}' ELSE '' END"
+)
 _LISTED = Condition("level <> 1")  # files, and directories by their L0
 
 
@@ -79,10 +89,10 @@ def read_below(
 def read_matching(
     connection: sqlite3.Connection, scope: Scope, where: Filter, limit: int
 ) -> list[Record]:
-    """Return matching records, newest first, ties by address, then level."""
+    """Return matching records, newest first, ties by address as it is shown."""
     condition = conjunction([within(scope), compiled(where)])
     rows = connection.execute(
-        f"{_RECORDS} WHERE {condition.sql} ORDER BY updated_at DESC, uri, level LIMIT ?",
+        f"{_RECORDS} WHERE {condition.sql} ORDER BY updated_at DESC, {_SHOWN} LIMIT ?",
         (*condition.values, limit),
     )
     return list(map(record_of, rows))
