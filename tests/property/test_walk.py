@@ -2,11 +2,11 @@
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.index import MemoryIndex
-from contextfind.domain.filters import Everything, Filter, matches
+from contextfind.domain.filters import Everything, Filter, Tagged, matches
 from contextfind.domain.records import Level, Record, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
@@ -108,6 +108,7 @@ SCOPES = st.sampled_from(
 
 
 @settings(max_examples=150, deadline=None)
+@example(seed=181552, size=6, where=Tagged("kind=note"), scope=Scope("acme", "ann", (ROOT,)))
 @given(seed=st.integers(0, 2**32), size=st.integers(0, 40), where=filters, scope=SCOPES)
 async def test_walk_equals_exhaustive_search_over_what_the_caller_may_see(
     seed: int, size: int, where: Filter, scope: Scope

@@ -33,6 +33,6 @@ def words_known(hits: Iterable[Hit]) -> bool:
     """Whether some hit holds some word of the query.
 
     The index puts forward every record with a known word before any without, so none among the
-    hits means none at all.
+    hits means none at all where was searched.
     """
     return any(hit.words > 0 for hit in hits)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contextfind.domain.filters import Filter, OneOf, all_of
+from contextfind.domain.filters import Everything, Filter, OneOf, all_of
 from contextfind.domain.records import Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
@@ -70,7 +70,7 @@ class HierarchicalRetriever:
                 self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
             ]
         )
-        known = words_known(leaves) or words_known(directories)
+        known = words_known(leaves) or words_known(directories) or await self._known(ask)
         judge = Judge(self._calibration, self._scores, known)
         frontier = Frontier(judge, self._rules, ask.limit)
         frontier.see(leaves, keep=True)
@@ -82,6 +82,16 @@ class HierarchicalRetriever:
             await self._open(batch, ask, frontier)
             frontier.end_round()
         return Walk(frontier, judge)
+
+    async def _known(self, ask: Ask) -> bool:
+        """Whether a word of the query occurs where the filter did not look.
+
+        A filter must not change what the score of a hit means.
+        """
+        if not ask.terms or isinstance(ask.where, Everything):
+            return False
+        (anywhere,) = await self._index.search([Probe(ask.scope, Everything(), 1, None, ask.terms)])
+        return words_known(anywhere)
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> None:
         """Ask each directory twice in one round trip: for doors, and for hits to keep."""

@@ -15,7 +15,7 @@ from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.records import Level, Matrix, context_type_of
 from contextfind.domain.results import FindResult
-from contextfind.domain.scoring import ScoreRules
+from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, Purpose, RecordDraft
 from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
@@ -224,3 +224,14 @@ async def test_of_a_very_long_query_the_beginning_is_searched_and_a_note_says_so
     exact = await house.finder().find(ANN, FindQuestion(beginning.ljust(LONGEST_QUERY)))
     assert exact.notes == []
     assert (found.resources, found.memories) == (exact.resources, exact.memories)
+
+
+async def test_a_filter_does_not_change_what_a_score_means() -> None:
+    house = House(HashEmbedder("t", calibration=Calibration(-1.0, 2.0)))  # any pair means something
+    await house.fill(TEXTS)
+    query = "nightly database"  # words of a resource; no skill has any of them
+    every = await house.finder().find(ANN, FindQuestion(query))
+    where = OneOf("context_type", frozenset({"skill"}))
+    skills = await house.finder().find(ANN, FindQuestion(query, where=where))
+    assert [hit.score for hit in skills.skills] == [hit.score for hit in every.skills]
+    assert every.skills[0].score > 0
