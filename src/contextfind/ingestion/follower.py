@@ -61,18 +61,22 @@ class Follower:
         while True:
             if self._there >= self._target:
                 self._caught_up.set()
-            changes = await self._store.changes(self._there, _BATCH)
-            if not changes:
-                self._pulse.beat()
-                await self._store.wait_beyond(self._there)
-                continue
             try:
-                await self._index.follow(changes)
+                moved = await self._step()
             except UnavailableError as fault:
                 self._fault = f"does not follow: {fault}"
                 _log.warning("index does not follow, trying again: %s", fault)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             self._fault = ""
-            self._there = changes[-1].position
             self._pulse.beat()
+            if not moved:
+                await self._store.wait_beyond(self._there)
+
+    async def _step(self) -> bool:
+        """Hand over one batch; return whether there was one."""
+        changes = await self._store.changes(self._there, _BATCH)
+        if changes:
+            await self._index.follow(changes)
+            self._there = changes[-1].position
+        return bool(changes)

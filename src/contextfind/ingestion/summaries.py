@@ -1,11 +1,13 @@
 """Keeps the summaries of directories (L0, L1) true, from the leaves up to the scope root."""
 
 import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -14,7 +16,10 @@ from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.writing import Desk
 from contextfind.ports import Commit, StaleDirectory
 
+_log = logging.getLogger(__name__)
+
 _BATCH = 64  # directories per step
+_RETRY_SECONDS = 1.0
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
 
@@ -46,20 +51,28 @@ class SummaryWorker:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        store = self._desk.store
         while True:
             await self._calm.wait()
-            position = await store.position()
-            stale = await store.stale(_BATCH)
-            if not stale:
-                self._pulse.beat()
-                await self._more(position)
+            try:
+                position = await self._desk.store.position()
+                if await self._step():
+                    continue
+            except UnavailableError as fault:  # a full disk, say: the directories stay stale
+                _log.warning("summaries cannot be written, trying again: %s", fault)
+                await asyncio.sleep(_RETRY_SECONDS)
                 continue
+            await self._more(position)
+
+    async def _step(self) -> bool:
+        """Summarise the deepest stale directories; return whether there were any."""
+        stale = await self._desk.store.stale(_BATCH)
+        if stale:
             deepest = len(stale[0].uri.segments)  # a parent waits for its children's texts
             ready = [one for one in stale if len(one.uri.segments) == deepest]
             for account in sorted({one.account for one in ready}):
                 await self._summarise([one for one in ready if one.account == account])
-            self._pulse.beat()
+        self._pulse.beat()
+        return bool(stale)
 
     async def _more(self, position: int) -> None:
         """Return when a directory may have become stale: with or without a log entry."""
@@ -96,8 +109,8 @@ class SummaryWorker:
         scope = Scope(directory.account, uri.owner, (ROOT,))
         children = await desk.store.children(scope, uri)
         old = await desk.store.at(scope, uri)
-        if not children and old and old[0].abstract != uri.name:
-            return _UNCHANGED  # an empty directory keeps the description it was made with
+        if not children and old and not any(record.content for record in old):
+            return _UNCHANGED  # nothing was ever in it: it keeps the description it was made with
         drafted = await desk.off_loop(lambda: draft_directory(uri, children, desk.rules))
         if not _changed(drafted, old):
             return _UNCHANGED

@@ -145,3 +145,14 @@ async def test_a_directory_that_held_nothing_else_goes_with_its_files(house: Hou
     await house.add({"a/b/one.md": "one", "c.md": "c"})
     await house.add({"c.md": "c"})
     assert await house.addresses() == ["c.md"]
+
+
+async def test_a_directory_that_was_emptied_says_nothing_of_what_it_held(house: Household) -> None:
+    await house.add({"secret/plan.md": "# Zirconium\n\nThe zirconium plan.", "a.md": "a"})
+    folder = DOCS.child("secret")
+    assert "irconium" in await house.browser.overview(ANN, folder)
+    await house.writer.remove(ANN, folder.child("plan.md"), recursive=False)
+    await house.settled()
+    assert "irconium" not in await house.browser.overview(ANN, folder)
+    assert "irconium" not in await house.browser.abstract(ANN, folder)
+    assert "irconium" not in await house.browser.overview(ANN, DOCS)
