@@ -22,7 +22,9 @@ async def calling(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClie
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=transport, base_url="http://here", headers=headers) as http,
+        httpx.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1", headers=headers
+        ) as http,
     ):
         yield http
 

@@ -16,6 +16,7 @@ from contextfind.ports import Key
 from contextfind.server.door import Door
 from contextfind.server.guesses import Guesses, peer_of
 from contextfind.server.house import House
+from contextfind.server.rebinding import check_from_here
 from contextfind.server.rules import AuthMode, ServerRules
 from contextfind.server.throttle import Allowance, Throttle, too_often
 
@@ -57,6 +58,7 @@ class Gatekeeper:
 
     def __init__(self, rules: ServerRules, door: Door, timer: Callable[[], float]) -> None:
         self.mode: AuthMode = rules.mode
+        self._origins = rules.cors_origins
         self._configured = [
             (digest_of(key), Credential(identity, setting))
             for key, identity, setting in (
@@ -77,9 +79,11 @@ class Gatekeeper:
         Raises:
             UnauthenticatedError: no key, or one that nobody knows.
             ResourceExhaustedError: too many wrong keys came from there.
+            PermissionDeniedError: no key is needed, and a web page elsewhere may be behind it.
 
         """
         if self.mode == "dev":
+            check_from_here(headers, self._origins)
             return _DEV
         key, header = _sent_key(headers)
         if not key:
@@ -166,7 +170,7 @@ class Gate:
         """Put the identity and the key's id into the request's state; the body is not touched.
 
         Raises:
-            UnauthenticatedError: see `Gatekeeper.identify`.
+            UnauthenticatedError, PermissionDeniedError: see `Gatekeeper.identify`.
             ResourceExhaustedError: too many requests with this key, or too many wrong keys.
 
         """
