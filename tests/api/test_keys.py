@@ -88,6 +88,20 @@ async def test_without_a_key_the_answer_says_which_header_to_send(headers):
 
 
 @pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ("Bearer", "no key was sent (Authorization: Bearer came without a key); "),
+        ("bearer  ", "no key was sent (Authorization: Bearer came without a key); "),
+        ("Basic x", "no key was sent (Authorization: Basic is not understood); "),
+        ("", "no key was sent; "),
+    ],
+)
+async def test_an_authorization_without_a_key_is_told_what_is_wrong_with_it(sent, said):
+    response = await find_as(FakeHouse(), {"Authorization": sent})
+    assert error_of(response, 401, "UNAUTHENTICATED")["message"].startswith(said)
+
+
+@pytest.mark.parametrize(
     "headers",
     [
         {"X-API-Key": "wrong-secret"},

@@ -87,9 +87,7 @@ class Gatekeeper:
             return _DEV
         key, header = _sent_key(headers)
         if not key:
-            scheme = headers.get("authorization", "").partition(" ")[0]
-            other = f" (Authorization: {scheme[:20]} is not understood)" if scheme else ""
-            raise UnauthenticatedError(f"no key was sent{other}; {_HOW}")
+            raise UnauthenticatedError(f"no key was sent{_about_scheme(headers)}; {_HOW}")
         digest = digest_of(key)
         self._guesses.check(peer, digest)
         found = self._setting(digest) or await self._stored(digest)
@@ -211,6 +209,14 @@ def _sent_key(headers: Headers) -> tuple[str, str]:
     if scheme.lower() != "bearer":
         return "", ""
     return _as_typed(token.strip()), "Authorization"
+
+
+def _about_scheme(headers: Headers) -> str:
+    """Return what is wrong with an Authorization that holds no key, in brackets."""
+    scheme = headers.get("authorization", "").partition(" ")[0]
+    if scheme.lower() == "bearer":
+        return " (Authorization: Bearer came without a key)"
+    return f" (Authorization: {scheme[:20]} is not understood)" if scheme else ""
 
 
 def _as_typed(value: str) -> str:
