@@ -177,12 +177,17 @@ class House:
             },
         }
 
-    async def status(self, account: str | None = None) -> dict[str, object]:
-        """Return counts (of an account, or of all), the work that waits, and the engines' figures."""
-        backlog = await self._engines.store.backlog(account)
+    async def status(
+        self, account: str | None = None, user: str | None = None
+    ) -> dict[str, object]:
+        """Return counts, the work that waits, and the engines' figures.
+
+        Of an account as one of its users may know it, or of all of them.
+        """
+        backlog = await self._engines.store.backlog(account, user=user)
         embedder = self._engines.embedder
         return {
-            "counts": await self._engines.store.counts(account),
+            "counts": await self._engines.store.counts(account, user),
             "backlog": {"texts": backlog.texts, "directories": backlog.directories},
             "index": self._engines.index.stats(),
             "embedder": {"fingerprint": embedder.fingerprint, "dimension": embedder.dimension},

@@ -201,6 +201,7 @@ class FakeJobs:
 class FakeSettling:
     def __init__(self) -> None:
         self.asked: list[tuple[str | None, Uri | None]] = []
+        self.users: list[str | None] = []
         self.patience: list[float | None] = []
         self.answer = Settled(0, 0, "")
         self.seconds = 0.0
@@ -210,8 +211,10 @@ class FakeSettling:
         account: str | None,
         under: Uri | None,
         timeout: float | None,  # noqa: ASYNC109
+        user: str | None = None,
     ) -> Settled:
         self.asked.append((account, under))
+        self.users.append(user)
         self.patience.append(timeout)
         await asyncio.sleep(self.seconds)
         return self.answer
@@ -276,7 +279,10 @@ class FakeHouse:
         await asyncio.sleep(self.readiness_seconds)
         return self.checks
 
-    async def status(self, account: str | None = None) -> dict[str, object]:
+    async def status(
+        self, account: str | None = None, user: str | None = None
+    ) -> dict[str, object]:
+        assert (account is None) == (user is None)  # nobody is shown the trees of others
         return {"counts": {"files": 3 if account is None else 1}, "index": {"rows": 9}}
 
     @asynccontextmanager

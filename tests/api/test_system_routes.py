@@ -5,6 +5,7 @@ from contextfind.ingestion.settling import Settled
 from contextfind.server.rules import ServerRules
 from tests.api.caller import app_of, calling, error_of, result_of
 from tests.api.fake_house import NOW, FakeHouse
+from tests.api.living import town
 
 WAIT = "/api/v1/system/wait"
 
@@ -36,6 +37,20 @@ async def test_a_tenant_among_others_sees_no_figures_about_all_of_them():
     assert result_of(root)["index"] == {"rows": 9}
 
 
+async def test_what_somebody_keeps_in_their_own_tree_changes_no_figure_of_another_user(tmp_path):
+    async with town(tmp_path) as place:
+        alice, bob = await place.account("acme", ["alice", "bob"])
+        before = result_of(await bob.get("system/status"))
+        hers = result_of(await alice.get("system/status"))
+        await alice.write("viking://~/memories/diary/secret.md", "# Secret\n\nA plan.", wait=True)
+        await alice.settled()
+        assert result_of(await bob.get("system/status")) == before
+        assert result_of(await alice.get("system/status"))["counts"] != hers["counts"]
+        await alice.write("viking://resources/shared.md", "For all.", wait=True)
+        now = result_of(await bob.get("system/status"))
+    assert now["counts"]["files"] == before["counts"]["files"] + 1
+
+
 @pytest.mark.parametrize("sent", [{}, {"json": {}}, {"json": {"timeout": None}}, {"json": None}])
 async def test_wait_answers_when_tasks_and_workers_are_done(api, sent):
     await add(api)
@@ -44,6 +59,7 @@ async def test_wait_answers_when_tasks_and_workers_are_done(api, sent):
     assert done["Semantic"]["pending"] == 0
     assert len(api.house.jobs.patience) == 1
     assert api.house.settling.asked == [("default", None)]
+    assert api.house.settling.users == ["default"]
 
 
 async def test_wait_looks_at_no_task_that_has_ended(api):

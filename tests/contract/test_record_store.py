@@ -550,6 +550,20 @@ async def test_the_backlog_counts_below_an_address_and_in_an_account(store: Stor
     assert await store.backlog("none") == Backlog(0, 0)
 
 
+async def test_the_backlog_of_a_user_leaves_out_the_trees_of_others(store: Store) -> None:
+    put = [draft("user/ann/memories/a", "x"), draft("user/ann2/b", "y"), draft("resources/c", "z")]
+    stale = ["user", "user/ann", "user/ann/memories", "user/ann2", "user/zoe", "resources"]
+    put.append(draft("user/zoe/d", "z"))
+    await store.commit(Commit("acme", NOON, put=put, stale=[at(path) for path in stale]))
+    assert await store.backlog("acme") == Backlog(3, 6)
+    assert await store.backlog("acme", user="ann") == Backlog(2, 4)
+    assert await store.backlog("acme", user="ann2") == Backlog(2, 3)
+    assert await store.backlog("acme", at("user"), "zoe") == Backlog(1, 2)
+    assert await store.backlog("acme", at("user/ann"), "zoe") == Backlog(0, 0)
+    assert await store.backlog("acme", user="nobody") == Backlog(1, 2)
+    assert await store.backlog("bolt", user="ann") == Backlog(0, 0)
+
+
 # reading
 
 
@@ -720,6 +734,19 @@ async def test_counts_say_how_many_of_each(store: Store) -> None:
     }
     assert (await store.counts("bolt"))["passages"] == 1
     assert (await store.counts("none")) == dict.fromkeys(await store.counts(), 0)
+
+
+async def test_the_counts_of_a_user_leave_out_the_trees_of_others(store: Store) -> None:
+    private, shared = draft("user/ann/memories/a", "x", "y"), draft("resources/c", "z")
+    await store.commit(writing(folder("user/ann/memories", "w"), private, shared))
+    await store.commit(writing(draft("user/ann/memories/a", "x"), account="bolt"))
+    await store.add_vectors([(digest, unit(1)) for digest in digests(private)])
+    only_shared = {"accounts": 1, "records": 1, "files": 1, "directories": 0, "passages": 1}
+    assert await store.counts("acme", "bob") == only_shared | {"vectors": 0}
+    assert await store.counts("acme", "an") == only_shared | {"vectors": 0}
+    assert await store.counts("acme", "ann") == await store.counts("acme")
+    assert (await store.counts("acme", "ann"))["vectors"] == 2
+    assert (await store.counts("bolt", "bob"))["records"] == 0
 
 
 # the log

@@ -111,10 +111,10 @@ async def _picture(store: RecordStore) -> object:
         await store.backlog(),
     ]
     for account in ACCOUNTS:
-        seen.append(await store.counts(account))
+        seen += [await store.counts(account, user) for user in (None, *USERS)]
         for place in PLACES:
             seen.append(await store.sources(account, place))
-            seen.append(await store.backlog(account, place))
+            seen += [await store.backlog(account, place, user) for user in (None, *USERS)]
         seen += [await _seen_by(store, Scope(account, user, (ROOT,))) for user in USERS]
     return seen
 

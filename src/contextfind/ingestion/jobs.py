@@ -241,7 +241,8 @@ class Jobs:
             await self._note(running, replace(job, state=JobState.RUNNING, stage="reading"))
             outcome = await desk.ingest.add(spec.plan(job.identity), source, progress)
         await self._note(running, replace(running.job, stage="embedding"))
-        settled = await desk.settling.settle(job.identity.account, spec.root, None)
+        who = job.identity
+        settled = await desk.settling.settle(who.account, spec.root, None, who.user)
         return {"root_uri": spec.root.text, **_report(outcome), "note": settled.note}
 
     async def _note(self, running: _Running, job: Job) -> None:

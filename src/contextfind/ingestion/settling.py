@@ -39,15 +39,17 @@ class Settling:
         account: str | None,
         under: Uri | None,
         timeout: float | None,  # noqa: ASYNC109 - ends with a report, not with an exception
+        user: str | None = None,
     ) -> Settled:
         """Wait until all below an address (None = all of the account, or of the house) is searchable.
 
+        user: not for what lies in the trees of other users; the numbers leave that out too.
         Ends early with a note when the embedder does not answer: words are searchable by then.
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:
-            backlog = await self._store.backlog(account, under)
+            backlog = await self._store.backlog(account, under, user)
             failing = self._worker.failing if backlog.texts else ""
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:

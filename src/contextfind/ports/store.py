@@ -152,8 +152,13 @@ class RecordStore(Protocol):
         """Return directories to summarise, deepest first, ties by account and address."""
         ...
 
-    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
-        """Count what is still to be done, everywhere or below one address."""
+    async def backlog(
+        self, account: str | None = None, under: Uri | None = None, user: str | None = None
+    ) -> Backlog:
+        """Count what is still to be done, everywhere or below one address.
+
+        user: leave out what lies in the trees of other users.
+        """
         ...
 
     async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
@@ -214,8 +219,11 @@ class RecordStore(Protocol):
         """Return as soon as the log stands beyond `position`."""
         ...
 
-    async def counts(self, account: str | None = None) -> dict[str, int]:
-        """Return how many there are of: accounts, records, files, directories, passages, vectors."""
+    async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:
+        """Return how many there are of: accounts, records, files, directories, passages, vectors.
+
+        user: leave out what lies in the trees of other users.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -16,7 +16,7 @@ class House(Protocol):
     """The services behind the routes.
 
     readiness: component -> `ok`, or one line of what is wrong.
-    status: figures of an account, or of all of them together.
+    status: figures of an account as a user may know it, or of all of them together.
     """
 
     @property
@@ -37,4 +37,6 @@ class House(Protocol):
     def clock(self) -> datetime: ...  # noqa: D102
     def new_id(self) -> str: ...  # noqa: D102
     async def readiness(self) -> Mapping[str, str]: ...  # noqa: D102
-    async def status(self, account: str | None = None) -> dict[str, object]: ...  # noqa: D102
+    async def status(  # noqa: D102
+        self, account: str | None = None, user: str | None = None
+    ) -> dict[str, object]: ...

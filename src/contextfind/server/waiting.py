@@ -43,7 +43,7 @@ async def until_settled(
         DeadlineExceededError: not finished in time; the work goes on.
 
     """
-    settled = await house.settling.settle(identity.account, under, patience.left)
+    settled = await house.settling.settle(identity.account, under, patience.left, identity.user)
     pending = settled.texts + settled.directories
     if patience.left <= 0 and (pending or patience.seconds > 0):
         raise DeadlineExceededError(

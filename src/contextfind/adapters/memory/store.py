@@ -70,17 +70,21 @@ class MemoryRecordStore:
         marks = self._tree.stale
         return [StaleDirectory(*place, marks[place]) for place in deepest[:limit]]
 
-    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
+    async def backlog(
+        self, account: str | None = None, under: Uri | None = None, user: str | None = None
+    ) -> Backlog:
         """See `RecordStore.backlog`."""
         tree, top = self._tree, ROOT if under is None else under
         texts = {
             passage.digest
             for record in tree.records.values()
-            if account in (None, record.account) and record.uri.is_under(top)
+            if _counts(record.account, record.uri, account, user) and record.uri.is_under(top)
             for passage in tree.lacking(record.id)
         }
         directories = [
-            uri for owner, uri in tree.stale if account in (None, owner) and uri.is_under(top)
+            uri
+            for holder, uri in tree.stale
+            if _counts(holder, uri, account, user) and uri.is_under(top)
         ]
         return Backlog(len(texts), len(directories))
 
@@ -152,10 +156,10 @@ class MemoryRecordStore:
         async with self._moved:
             await self._moved.wait_for(lambda: self._tree.position > position)
 
-    async def counts(self, account: str | None = None) -> dict[str, int]:
+    async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:
         """See `RecordStore.counts`."""
         tree = self._tree
-        records = [r for r in tree.records.values() if account in (None, r.account)]
+        records = [r for r in tree.records.values() if _counts(r.account, r.uri, account, user)]
         digests = {passage.digest for r in records for passage in tree.passages[r.id]}
         return {
             "accounts": len({record.account for record in records}),
@@ -204,3 +208,8 @@ class MemoryRecordStore:
     async def _ring(self) -> None:
         async with self._moved:
             self._moved.notify_all()
+
+
+def _counts(holder: str, uri: Uri, account: str | None, user: str | None) -> bool:
+    """Whether what `holder` has at `uri` counts for an account and a user (None: for any)."""
+    return account in (None, holder) and (user is None or uri.owner in ("", user))

@@ -57,7 +57,19 @@ def within(scope: Scope) -> Condition:
 
 def owned(scope: Scope) -> Condition:
     """Return the condition that a record lies in the user's own tree or a shared one."""
-    return Condition("owner IN ('', ?)", (scope.user,))
+    return shared_or_of(scope.user)
+
+
+def shared_or_of(user: str) -> Condition:
+    """Return the condition that a record lies in a user's own tree or a shared one."""
+    return Condition("owner IN ('', ?)", (user,))
+
+
+def unowned_by_others(user: str) -> Condition:
+    """Return the condition `owned` for a table that has addresses but no owners."""
+    private = below(Uri("viking://user"))
+    own = at_or_below(Uri(f"viking://user/{user}"))
+    return Condition(f"(NOT {private.sql} OR {own.sql})", (*private.values, *own.values))
 
 
 def reach(scope: Scope, directory: Uri) -> list[Uri]:

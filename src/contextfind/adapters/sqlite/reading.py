@@ -15,6 +15,8 @@ from contextfind.adapters.sqlite.conditions import (
     conjunction,
     owned,
     reach,
+    shared_or_of,
+    unowned_by_others,
     within,
 )
 from contextfind.adapters.sqlite.rows import (
@@ -163,19 +165,23 @@ def read_stale(connection: sqlite3.Connection, limit: int) -> list[StaleDirector
     return [StaleDirectory(account, Uri(uri), mark) for account, uri, mark in rows]
 
 
-def read_backlog(connection: sqlite3.Connection, account: str | None, under: Uri | None) -> Backlog:
+def read_backlog(
+    connection: sqlite3.Connection, account: str | None, under: Uri | None, user: str | None
+) -> Backlog:
     """Count texts to embed and directories to summarise."""
     parts = [] if account is None else [Condition("account = ?", (account,))]
     parts += [] if under is None else [at_or_below(under)]
-    where = conjunction(parts)
-    joined = "" if not parts else f" JOIN records ON records.id = record AND {where.sql}"
+    held = conjunction(parts if user is None else [*parts, shared_or_of(user)])
+    whole = held == conjunction([])
+    joined = "" if whole else f" JOIN records ON records.id = record AND {held.sql}"
     (texts,) = connection.execute(
         f"SELECT count(DISTINCT digest) FROM passages{joined} WHERE pending = 1",  # noqa: S608 - fixed text, bound values
-        where.values,
+        held.values,
     ).fetchone()
+    stale = conjunction(parts if user is None else [*parts, unowned_by_others(user)])
     (directories,) = connection.execute(
-        f"SELECT count(*) FROM stale WHERE {where.sql}",  # noqa: S608 - fixed text, bound values
-        where.values,
+        f"SELECT count(*) FROM stale WHERE {stale.sql}",  # noqa: S608 - fixed text, bound values
+        stale.values,
     ).fetchone()
     return Backlog(texts, directories)
 
@@ -218,9 +224,13 @@ def _stacked(blobs: Sequence[bytes | None]) -> Matrix | None:
     return np.frombuffer(b"".join(present), dtype="<f4").reshape(len(present), -1)
 
 
-def read_counts(connection: sqlite3.Connection, account: str | None) -> dict[str, int]:
+def read_counts(
+    connection: sqlite3.Connection, account: str | None, user: str | None
+) -> dict[str, int]:
     """Return how many there are of each kind."""
-    where = Condition("1") if account is None else Condition("account = ?", (account,))
+    parts = [] if account is None else [Condition("account = ?", (account,))]
+    parts += [] if user is None else [shared_or_of(user)]
+    where = conjunction(parts)
     accounts, records, files, directories = connection.execute(
         "SELECT count(DISTINCT account), count(*), coalesce(sum(level = 2), 0),"  # noqa: S608 - fixed text, bound values
         f" coalesce(sum(level = 0), 0) FROM records WHERE {where.sql}",
@@ -228,9 +238,9 @@ def read_counts(connection: sqlite3.Connection, account: str | None) -> dict[str
     ).fetchone()
     counted = (
         "SELECT (SELECT count(*) FROM passages), (SELECT count(*) FROM vectors)"
-        if account is None
-        else "SELECT count(*), count(DISTINCT CASE WHEN pending = 0 THEN digest END)"
-        " FROM records JOIN passages ON record = records.id WHERE account = ?"
+        if not parts
+        else "SELECT count(*), count(DISTINCT CASE WHEN pending = 0 THEN digest END)"  # noqa: S608 - fixed text, bound values
+        f" FROM records JOIN passages ON record = records.id WHERE {where.sql}"
     )
     passages, vectors = connection.execute(counted, where.values).fetchone()
     return {

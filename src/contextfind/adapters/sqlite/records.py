@@ -44,9 +44,11 @@ class SqliteRecordStore:
         """See `RecordStore.stale`."""
         return await self._database.read(lambda c: reading.read_stale(c, limit))
 
-    async def backlog(self, account: str | None = None, under: Uri | None = None) -> Backlog:
+    async def backlog(
+        self, account: str | None = None, under: Uri | None = None, user: str | None = None
+    ) -> Backlog:
         """See `RecordStore.backlog`."""
-        return await self._database.read(lambda c: reading.read_backlog(c, account, under))
+        return await self._database.read(lambda c: reading.read_backlog(c, account, under, user))
 
     async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
         """See `RecordStore.get`."""
@@ -111,9 +113,9 @@ class SqliteRecordStore:
         """See `RecordStore.wait_beyond`."""
         await self._database.bell.beyond(position)
 
-    async def counts(self, account: str | None = None) -> dict[str, int]:
+    async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:
         """See `RecordStore.counts`."""
-        return await self._database.read(lambda c: reading.read_counts(c, account))
+        return await self._database.read(lambda c: reading.read_counts(c, account, user))
 
     async def fingerprint(self) -> str | None:
         """Return which embedder made the vectors, None when nobody has said yet."""

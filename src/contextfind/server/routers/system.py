@@ -19,7 +19,7 @@ router = APIRouter(prefix="/system", tags=["system"])
 async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Response:
     """Say who asks, and how much is there: of all tenants only to who may see all of them."""
     whole = premises.keeper.may_see_house(caller)
-    figures = await house.status(None if whole else caller.account)
+    figures = await (house.status() if whole else house.status(caller.account, caller.user))
     if not whole:
         figures.pop("index", None)  # one index holds the rows of every tenant
     told = {"account": caller.account, "role": caller.role, "auth_mode": premises.keeper.mode}
@@ -35,7 +35,7 @@ async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Resp
 async def wait(
     premises: ThePremises, house: TheHouse, tenant: Tenant, body: Waiting | None = None
 ) -> Response:
-    """Answer when everything the caller's account has written can be found."""
+    """Answer when everything the caller can see can be found."""
     asked = body or Waiting()
     patience = Patience.of(asked.timeout, premises.rules)
     await until_jobs_end(house, tenant, patience)
