@@ -65,6 +65,7 @@ class Household:
     job_store: MemoryJobStore
     uploads: MemoryShelf
     folders: ServerFolders
+    served: ServerFolders
     writer: Writer
     browser: Browser
     finder: Finder
@@ -127,7 +128,11 @@ async def household(embedder: Embedder | None = None) -> AsyncIterator[Household
         settling = Settling(store, index, worker, pulse)
         ingest = Ingest(desk, summaries, 100_000)
         uploads, folders = MemoryShelf(new_id), ServerFolders()
-        jobs = Jobs(JobDesk(jobs_store, ingest, settling, uploads, folders, lambda: NOON, new_id))
+        served = ServerFolders()
+        job_desk = JobDesk(
+            jobs_store, ingest, settling, uploads, folders, served, lambda: NOON, new_id
+        )
+        jobs = Jobs(job_desk)
         reading = Reading(
             store, blobs, embedder, tokenizer, lambda: follower.ready(10), time.perf_counter
         )
@@ -137,7 +142,7 @@ async def household(embedder: Embedder | None = None) -> AsyncIterator[Household
         ]
         try:
             yield Household(
-                store, blobs, index, jobs_store, uploads, folders, Writer(desk),
+                store, blobs, index, jobs_store, uploads, folders, served, Writer(desk),
                 Browser(store, blobs), Finder(reading, retriever), ingest, jobs, settling,
             )  # fmt: skip
         finally:

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -120,10 +121,12 @@ class House:
         settings: Settings,
         surroundings: Surroundings | None = None,
         *,
+        served: Sequence[Path] = (),
         reembed: bool = False,
     ) -> AsyncIterator["House"]:
         """Open the data directory, start the workers, and give the house.
 
+        served: paths that the server itself may add (`Jobs.add_resource(own=True)`), and nobody else.
         reembed: drop all vectors when they were made by another embedder, and make them anew.
 
         Raises:
@@ -144,7 +147,7 @@ class House:
             stack.push_async_callback(_stop, workers)
             settling = Settling(engines.store, engines.index, workers.embedding, pulse)
             ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
-            jobs = Jobs(_job_desk(settings, engines, around, ingest, settling))
+            jobs = Jobs(_job_desk(settings, engines, around, ingest, settling, served))
             stack.push_async_callback(jobs.aclose)
             resumed = await jobs.resume()
             if resumed:
@@ -216,9 +219,7 @@ async def _open_engines(
     tokenizer = WordTokenizer()
     embedder = await _open_embedder(settings.embedding, stack)
     await _check_fingerprint(store, embedder, directory, reembed=reembed)
-    index = await EmbeddedIndex.open(
-        directory / "index", embedder.dimension, embedder.fingerprint, tokenizer
-    )
+    index = await _open_index(directory / "index", store, embedder, tokenizer)
     stack.push_async_callback(index.aclose)
     return Engines(
         store=store,
@@ -244,17 +245,35 @@ def _open_sight(
     return Sight(embedder, fetcher, store, blobs)
 
 
+async def _open_index(
+    directory: Path, store: SqliteRecordStore, embedder: Embedder, tokenizer: WordTokenizer
+) -> EmbeddedIndex:
+    """Return the index, built anew when an older database was put back beside it."""
+    sizes = (embedder.dimension, embedder.fingerprint)
+    index = await EmbeddedIndex.open(directory, *sizes, tokenizer)
+    ahead = await index.position() - await store.position()
+    if ahead <= 0:
+        return index
+    _log.warning("the index is %d changes ahead of the database and is built anew", ahead)
+    await index.aclose()
+    await asyncio.to_thread(shutil.rmtree, directory)
+    return await EmbeddedIndex.open(directory, *sizes, tokenizer)
+
+
 async def _open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
-    """Return the embedder that the settings name; only `openai` may have to ask for its dimension."""
+    embedder = _embedder(settings)
+    stack.push_async_callback(embedder.aclose)
+    if isinstance(embedder, OpenAIEmbedder):
+        await embedder.open()  # may have to ask for its dimension
+    return embedder
+
+
+def _embedder(settings: EmbeddingSettings) -> Embedder:
     if settings.provider == "hash":
         size = hashed.DIMENSION if settings.dimension is None else settings.dimension
-        hashing = HashEmbedder(TEXT_RECIPE, size, _calibration(settings, hashed.CALIBRATION))
-        stack.push_async_callback(hashing.aclose)
-        return hashing
+        return HashEmbedder(TEXT_RECIPE, size, _calibration(settings, hashed.CALIBRATION))
     if settings.provider == "local":
-        local = NanoEmbedder(TEXT_RECIPE, _calibration(settings, nano.CALIBRATION))
-        stack.push_async_callback(local.aclose)
-        return local
+        return NanoEmbedder(TEXT_RECIPE, _calibration(settings, nano.CALIBRATION))
     asked = embeddings.EmbeddingSettings(
         model=settings.model,
         recipe=TEXT_RECIPE,
@@ -274,10 +293,7 @@ async def _open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> 
         concurrency=settings.concurrency,
         api_key=settings.api_key,
     )
-    remote = OpenAIEmbedder(asked, endpoint)
-    stack.push_async_callback(remote.aclose)
-    await remote.open()
-    return remote
+    return OpenAIEmbedder(asked, endpoint)
 
 
 def _calibration(settings: EmbeddingSettings, usual: Calibration) -> Calibration:
@@ -341,7 +357,12 @@ async def _stop(workers: Workers) -> None:
 
 
 def _job_desk(
-    settings: Settings, engines: Engines, around: Surroundings, ingest: Ingest, settling: Settling
+    settings: Settings,
+    engines: Engines,
+    around: Surroundings,
+    ingest: Ingest,
+    settling: Settling,
+    served: Sequence[Path],
 ) -> JobDesk:
     return JobDesk(
         jobs=engines.job_store,
@@ -349,6 +370,7 @@ def _job_desk(
         settling=settling,
         uploads=engines.uploads,
         paths=AllowedPaths([Path(path) for path in settings.server.allowed_paths]),
+        own_paths=AllowedPaths(served),
         clock=around.clock,
         new_id=around.new_id,
     )
@@ -365,16 +387,12 @@ def _finder(settings: Settings, engines: Engines, workers: Workers, around: Surr
         max_convergence_rounds=knobs.max_convergence_rounds,
     )
     retriever = HierarchicalRetriever(engines.index, engines.embedder.calibration, scores, walk)
-
-    async def ready() -> None:
-        await workers.follower.ready(_INDEX_PATIENCE)
-
     reading = Reading(
         store=engines.store,
         blobs=engines.blobs,
         embedder=engines.embedder,
         tokenizer=engines.tokenizer,
-        ready=ready,
+        ready=lambda: workers.follower.ready(_INDEX_PATIENCE),
         timer=around.timer,
         sight=engines.sight,
     )

@@ -47,7 +47,7 @@ async def _index_all(house: House, sources: Sequence[Source], up: asyncio.Event)
 
 async def _followed(house: House, source: Source, shown: Meter) -> Job:
     request = AddRequest(path=str(source.path), source_name=source.name)
-    job = await house.jobs.add_resource(OWNER, request)
+    job = await house.jobs.add_resource(OWNER, request, own=True)
     countdown = Countdown()
     while not job.state.ended:
         if job.stage == "embedding":

@@ -112,8 +112,11 @@ class _Server(uvicorn.Server):
 
 async def _opened(run: Run, stack: AsyncExitStack) -> House:
     """Open the house; it is closed with the stack."""
+    served = [source.path for source in run.sources]
     try:
-        return await stack.enter_async_context(House.open(run.settings, reembed=run.reembed))
+        return await stack.enter_async_context(
+            House.open(run.settings, served=served, reembed=run.reembed)
+        )
     except ConfigError as error:
         raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
     except FailedPreconditionError as error:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -65,26 +65,12 @@ def serve(  # noqa: PLR0913 - a command line is its options
     }
     try:
         sources = checked_sources(paths or ())
-        loaded = _loaded(config, overrides, sources)
+        loaded = settings_from(config, overrides)
         set_up_logs(loaded.settings.log)
         _serve(loaded, sources, reembed=reembed)
     except Complaint as complaint:
         complain(complaint)
         raise typer.Exit(complaint.exit_code) from complaint
-
-
-def _loaded(
-    config: str | None, overrides: Mapping[str, object], sources: Sequence[Source]
-) -> Loaded:
-    """Return the settings, in which the sources may be read by path."""
-    loaded = settings_from(config, overrides)
-    if not sources:
-        return loaded
-    allowed = [
-        *loaded.settings.server.allowed_paths,
-        *(str(source.path) for source in sources),
-    ]
-    return settings_from(config, {**overrides, "server.allowed_paths": allowed})
 
 
 def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:

@@ -47,7 +47,8 @@ class Follower:
         if self._caught_up.is_set():
             return
         try:
-            await asyncio.wait_for(self._caught_up.wait(), patience)
+            async with asyncio.timeout(patience):
+                await self._caught_up.wait()
         except TimeoutError:
             raise UnavailableError(
                 f"the search index is not there yet ({self.standing}); try again in a moment",

@@ -15,6 +15,10 @@ from contextfind.ports import Commit, FileSource, SourceEntry, SourceMark
 _BATCH = 32  # files read, parsed and committed together: progress is seen, memory stays flat
 _BATCH_BYTES = 16_000_000
 _GITIGNORE = ".gitignore"
+_RULES_BYTES = (
+    65_536  # of one .gitignore; a larger one is a mistake or an attack, and is passed over
+)
+_ALL_RULES_BYTES = 4_000_000  # all of them are held in memory while the tree is selected
 
 Progress = Callable[[int, int], Awaitable[None]]  # files done, files in all
 
@@ -84,10 +88,7 @@ class Ingest:
                 done += len(batch)
                 await progress(done, len(entries))
             if not source.single:
-                ours = _origin(plan, source)
-                gone = [u for u, mark in known.items() if mark.origin == ours and u not in seen]
-                await self._clear(plan, gone, seen.union(known.keys() - set(gone)))
-                outcome.removed = len(gone)
+                outcome.removed = await self._clear(plan, _origin(plan, source), seen)
         return outcome
 
     async def _selected(self, plan: AddPlan, source: FileSource) -> Sequence[SourceEntry]:
@@ -95,15 +96,11 @@ class Ingest:
         entries = await source.entries(first.prune)
         if source.single:
             return entries
-        rules = [entry.path for entry in entries if entry.path.rpartition("/")[2] == _GITIGNORE]
-        texts = await source.read(rules)
-        gitignores = {
-            path.rpartition("/")[0]: text.decode("utf-8", "replace")
-            for path, text in zip(rules, texts, strict=True)
-            if isinstance(text, bytes)
-        }
+        gitignores = await _gitignores(entries, source)
         selection = Selection(plan.include, plan.exclude, plan.ignore_dirs, gitignores)
-        return [entry for entry in entries if selection.keeps(entry.path)]
+        return await self._desk.off_loop(
+            lambda: [entry for entry in entries if selection.keeps(entry.path)]
+        )
 
     async def _take_in(
         self,
@@ -174,23 +171,56 @@ class Ingest:
             else:
                 outcome.added += 1
 
-    async def _clear(self, plan: AddPlan, gone: Sequence[Uri], staying: set[Uri]) -> None:
-        """Remove files that left the source, and directories that held nothing else."""
+    async def _clear(self, plan: AddPlan, ours: str, seen: set[Uri]) -> int:
+        """Remove files that left the source, and directories that held nothing else.
+
+        What is stored is read again: others may have written below the root since the ingest began.
+        """
+        stored = await self._desk.store.sources(plan.identity.account, plan.root)
+        gone = {u for u, mark in stored.items() if mark.origin == ours and u not in seen}
         if not gone:
-            return
-        inside = {uri for uri in _folders(staying) if uri.is_under(plan.root)}
+            return 0
+        inside = _folders(seen.union(stored.keys() - gone))
         empty = {uri for uri in _folders(gone) if uri.is_under(plan.root) and uri not in inside} - {
             plan.root
         }
-        stale = {uri.ancestors()[0] for uri in [*gone, *empty]}
+        stale = {uri.ancestors()[0] for uri in gone | empty}
         await self._desk.commit(
             Commit(
                 plan.identity.account,
                 self._desk.clock(),
-                remove=tuple(sorted({*gone, *empty})),
+                remove=tuple(sorted(gone | empty)),
                 stale=tuple(sorted(stale)),
             )
         )
+        return len(gone)
+
+
+async def _gitignores(entries: Sequence[SourceEntry], source: FileSource) -> dict[str, str]:
+    """Return the text of each .gitignore by its directory.
+
+    Raises:
+        InvalidArgumentError: there are more of them than anybody writes.
+
+    """
+    rules = [
+        entry
+        for entry in entries
+        if entry.path.rpartition("/")[2] == _GITIGNORE and entry.size <= _RULES_BYTES
+    ]
+    if sum(entry.size for entry in rules) > _ALL_RULES_BYTES:
+        raise InvalidArgumentError(
+            f"the .gitignore files have more than {_ALL_RULES_BYTES} bytes together; "
+            "leave directories out with ignore_dirs or exclude",
+            {"field": "exclude"},
+        )
+    texts: dict[str, str] = {}
+    for batch in _batches(rules):
+        bodies = await source.read([entry.path for entry in batch])
+        for entry, body in zip(batch, bodies, strict=True):
+            if isinstance(body, bytes):
+                texts[entry.path.rpartition("/")[0]] = body.decode("utf-8", "replace")
+    return texts
 
 
 def _origin(plan: AddPlan, source: FileSource) -> str:

@@ -16,6 +16,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ingestion.ingest import AddPlan, Ingest, Outcome
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.turns import Turn, Turns
 from contextfind.ingestion.writing import check_place
 from contextfind.ports import (
     Clock,
@@ -57,13 +58,17 @@ class AddRequest:
 
 @dataclass(frozen=True, slots=True)
 class JobDesk:
-    """What jobs work with."""
+    """What jobs work with.
+
+    paths: what callers may name. own_paths: what the operator named when the server was started.
+    """
 
     jobs: JobStore
     ingest: Ingest
     settling: Settling
     uploads: UploadShelf
     paths: ServerPaths
+    own_paths: ServerPaths
     clock: Clock
     new_id: IdMaker
 
@@ -73,6 +78,7 @@ class _Running:
     """A job that this process carries out."""
 
     job: Job
+    turn: Turn
     task: asyncio.Task[None] | None = None
     changed: Pulse = field(default_factory=Pulse)
 
@@ -83,10 +89,16 @@ class Jobs:
     def __init__(self, desk: JobDesk) -> None:
         self._desk = desk
         self._running: dict[str, _Running] = {}
+        self._turns = Turns()
         self._gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def add_resource(self, identity: Identity, request: AddRequest) -> Job:
+    async def add_resource(
+        self, identity: Identity, request: AddRequest, *, own: bool = False
+    ) -> Job:
         """Start adding files and return at once; `spec["root_uri"]` says where they will be.
+
+        own: the server itself asks, for a path that it was started with; that gives callers no right
+            to name it. Adds to overlapping places are carried out in the order of these calls.
 
         Raises:
             InvalidArgumentError: neither or both of upload and path.
@@ -98,7 +110,9 @@ class Jobs:
                 "expected exactly one of temp_file_id (from resources/temp_upload) and path",
                 {"field": "temp_file_id"},
             )
-        source = await self._source(identity, request.upload, request.path, request.source_name)
+        source = await self._source(
+            identity, request.upload, request.path, request.source_name, own=own
+        )
         root = _root(request, source, request.source_name or source.name)
         check_place(identity, root)
         now = self._desk.clock()
@@ -110,7 +124,7 @@ class Jobs:
             state=JobState.PENDING,
             created_at=now,
             updated_at=now,
-            spec={**spec, "root_uri": root.text},
+            spec={**spec, "root_uri": root.text, "own": own},
         )
         await self._desk.jobs.save(job)
         self._start(job)
@@ -195,23 +209,24 @@ class Jobs:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _start(self, job: Job) -> None:
-        running = _Running(job)
+        root = Uri.parse(str(job.spec["root_uri"]))
+        running = _Running(job, self._turns.take(job.identity.account, root))
         self._running[job.id] = running
         running.task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         running.task.add_done_callback(lambda task: self._ended(running, task))
 
     def _ended(self, running: _Running, task: asyncio.Task[None]) -> None:
-        """Give a job that fell over a clear end; the store is told by whoever asks next start."""
+        """Let the next job come, and give one that fell over a clear end."""
+        self._turns.leave(running.turn)
         if task.cancelled() or task.exception() is None:
             return
         _log.error("task %s broke off", running.job.id, exc_info=task.exception())
-        running.job = replace(
+        fallen = replace(
             running.job,
             state=JobState.FAILED,
             error=f"internal error; the log of the server names task {running.job.id}",
-            updated_at=self._desk.clock(),
         )
-        running.changed.beat()
+        running.task = asyncio.create_task(self._end(running, fallen))
 
     async def _run(self, running: _Running) -> None:
         try:
@@ -232,14 +247,18 @@ class Jobs:
     async def _carry_out(self, running: _Running) -> dict[str, object]:
         job, desk = running.job, self._desk
         spec = _Spec.read(job)
-        source = await self._source(job.identity, spec.upload, spec.path, spec.source_name)
+        source = await self._source(
+            job.identity, spec.upload, spec.path, spec.source_name, own=spec.own
+        )
 
         async def progress(done: int, total: int) -> None:
             await self._note(running, replace(running.job, done=done, total=total))
 
+        await running.turn.come()
         async with self._gate:  # not held while the embedder works: words should be found at once
             await self._note(running, replace(job, state=JobState.RUNNING, stage="reading"))
             outcome = await desk.ingest.add(spec.plan(job.identity), source, progress)
+        self._turns.leave(running.turn)
         await self._note(running, replace(running.job, stage="embedding"))
         who = job.identity
         settled = await desk.settling.settle(who.account, spec.root, None, who.user)
@@ -251,11 +270,18 @@ class Jobs:
         running.changed.beat()
 
     async def _source(
-        self, identity: Identity, upload: str | None, path: str | None, name: str | None
+        self,
+        identity: Identity,
+        upload: str | None,
+        path: str | None,
+        name: str | None,
+        *,
+        own: bool,
     ) -> FileSource:
         if upload is not None:
             return await self._desk.uploads.source(identity, upload, name)
-        return self._desk.paths.source(path or "")
+        paths = self._desk.own_paths if own else self._desk.paths
+        return paths.source(path or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +292,7 @@ class _Spec:
     upload: str | None
     path: str | None
     source_name: str | None
+    own: bool
     lists: dict[str, tuple[str, ...]]
     tags: tuple[str, ...] | None
 
@@ -278,6 +305,7 @@ class _Spec:
             upload=_text(spec.get("upload")),
             path=_text(spec.get("path")),
             source_name=_text(spec.get("source_name")),
+            own=spec.get("own") is True,
             lists={name: _texts(spec.get(name)) or () for name in names},
             tags=_texts(spec.get("tags")),
         )

@@ -17,7 +17,8 @@ class Pulse:
     async def wait(self, timeout: float | None) -> bool:  # noqa: ASYNC109 - a bound, not a cancel scope
         """Return true at the next beat, false when `timeout` seconds passed without one."""
         try:
-            await asyncio.wait_for(self._next.wait(), timeout)
+            async with asyncio.timeout(timeout):  # wait_for may swallow a cancel beside a beat
+                await self._next.wait()
         except TimeoutError:
             return False
         return True

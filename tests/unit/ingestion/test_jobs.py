@@ -6,6 +6,7 @@ import pytest
 
 from contextfind.adapters.memory.sources import MemorySource
 from contextfind.domain.errors import (
+    ContextFindError,
     DeadlineExceededError,
     InvalidArgumentError,
     InvalidUriError,
@@ -69,6 +70,50 @@ async def test_a_whole_scope_as_target_is_a_parent_and_keeps_what_is_there(
     await house.jobs.finished(ANN, job.id, 10)
     assert job.spec["root_uri"] == f"{place}/docs"
     assert await house.browser.read(ANN, kept) == "stays"
+
+
+async def test_adds_to_the_same_place_are_carried_out_in_the_order_they_came(
+    house: Household,
+) -> None:
+    class Slow(MemorySource):
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            await asyncio.sleep(0.1)
+            return await super().read(paths)
+
+    house.folders.sources["/v1"] = Slow({"a.md": b"version one", "gone.md": b"old"}, "docs")
+    house.folders.sources["/v2"] = MemorySource({"a.md": b"version two"}, "docs")
+    first = await house.jobs.add_resource(ANN, AddRequest(path="/v1", to=DOCS))
+    second = await house.jobs.add_resource(ANN, AddRequest(path="/v2", to=DOCS))
+    for job in (second, first):
+        assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+    assert await house.browser.read(ANN, DOCS.child("a.md")) == "version two"
+    assert await house.addresses() == ["a.md"]
+
+
+async def test_a_path_the_server_was_started_with_is_no_path_for_callers(house: Household) -> None:
+    house.served.sources["/own"] = MemorySource({"a.md": b"the quokka"}, "own")
+    with pytest.raises(NotFoundError):
+        await house.jobs.add_resource(ANN, AddRequest(path="/own"))
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/own"), own=True)
+    assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+
+
+async def test_a_job_that_breaks_off_ends_as_failed_and_stays_so(
+    house: Household, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(MemorySource):
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            raise ZeroDivisionError(paths)
+
+    house.folders.sources["/bad"] = Broken({"a.md": b"x"}, "bad")
+    job = await house.jobs.add_resource(ANN, AddRequest(path="/bad"))
+    ended = await house.jobs.finished(ANN, job.id, 10)
+    assert ended.state is JobState.FAILED
+    assert "internal error" in (ended.error or "")
+    assert "broke off" in caplog.text
+    assert await house.job_store.unfinished() == []
+    again = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    assert (await house.jobs.finished(ANN, again.id, 10)).state is JobState.COMPLETED
 
 
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
