@@ -21,6 +21,25 @@ async def test_status_says_who_asks_and_what_is_there(api):
     assert status["account"] == "default"
     assert status["version"].startswith("0.5.2+contextfind.")
     assert status["counts"] == {"files": 3}
+    assert status["index"] == {"rows": 9}
+
+
+@pytest.mark.parametrize("root_key", ["", "root"])
+@pytest.mark.parametrize(
+    ("key", "account", "user"), [("ready", "default", "default"), ("cf_a", "acme", "alice")]
+)
+async def test_beside_a_configured_key_each_key_sees_the_figures_of_its_account(
+    root_key, key, account, user
+):
+    house = FakeHouse()
+    await house.identities.let_in("cf_a", Identity("acme", "alice", "user"))
+    rules = ServerRules(api_key="ready", root_api_key=root_key)
+    async with calling(app_of(house, rules), **{"X-API-Key": key}) as http:
+        status = result_of(await http.get("/api/v1/system/status"))
+    assert status["initialized"] is True
+    assert (status["account"], status["user"]) == (account, user)
+    assert status["counts"] == {"files": 1}
+    assert "index" not in status
 
 
 async def test_a_tenant_among_others_sees_no_figures_about_all_of_them():

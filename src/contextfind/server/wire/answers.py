@@ -243,7 +243,7 @@ class EmbedderStatus(TypedDict):
 
 @exact
 class Status(TypedDict):
-    """Who asks, and how much there is; figures of the index only where one tenant owns it all."""
+    """Who asks, and how much there is; figures of the index only in dev mode and for root."""
 
     initialized: bool
     version: str
