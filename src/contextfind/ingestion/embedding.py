@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from contextfind.domain.errors import UnavailableError
+from contextfind.domain.records import Matrix
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import Embedder, RecordStore
+from contextfind.ports import Embedder, PendingText, RecordStore
 
 _log = logging.getLogger(__name__)
 
@@ -15,6 +16,8 @@ _SMALLEST, _LARGEST = (
     512,
 )  # texts per step: a local model does some 16 a second, a stub thousands
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
+_TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
+_MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
 _PATIENCE = (1.0, 30.0)  # seconds to the first and the longest pause while the embedder is down
 
 
@@ -22,6 +25,8 @@ class EmbeddingWorker:
     """Asks the store what has no vector yet and the embedder for it; survives restarts by design.
 
     failing: why the embedder gives nothing at the moment; empty while it works.
+    refusing: what it will not embed and why, when nothing else is left to do; tried again at the
+        next start.
     """
 
     def __init__(
@@ -37,6 +42,10 @@ class EmbeddingWorker:
         self._timer = timer
         self._step = _SMALLEST
         self.failing = ""
+        self.refusing = ""
+        self._refused: set[str] = set()  # digests
+        self._last_refusal = ""
+        self._in_a_row = 0
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -45,6 +54,9 @@ class EmbeddingWorker:
             position = await self._store.position()
             try:
                 found = await self._embed_some()
+            except _RefusedError as refusal:
+                self._give_in(refusal)
+                continue
             except UnavailableError as fault:
                 if not self.failing:
                     _log.warning("embedder does not answer, texts wait: %s", fault)
@@ -59,12 +71,14 @@ class EmbeddingWorker:
 
     async def _embed_some(self) -> bool:
         """Embed one step's worth; return whether there was anything to do."""
-        texts = await self._store.pending(self._step)
+        waiting = await self._store.pending(self._step + len(self._refused))
+        texts = [text for text in waiting if text.digest not in self._refused]
         if not texts:
+            self.refusing = self._last_refusal if waiting else ""
             return False
         started = self._timer()
-        limit = self._embedder.max_characters
-        rows = await self._embedder.embed([text.text[:limit] for text in texts], "document")
+        rows = await self._rows(texts)
+        self._in_a_row = 0
         await self._store.add_vectors(
             [(text.digest, row) for text, row in zip(texts, rows, strict=True)]
         )
@@ -75,3 +89,32 @@ class EmbeddingWorker:
         elif took > 2 * _STEP_SECONDS:
             self._step = max(self._step // 2, _SMALLEST)
         return True
+
+    async def _rows(self, texts: Sequence[PendingText]) -> Matrix:
+        limit = self._embedder.max_characters
+        try:
+            return await self._embedder.embed([text.text[:limit] for text in texts], "document")
+        except UnavailableError as fault:
+            about_texts = fault.details.get("status") in _TEXT_STATUSES
+            if about_texts and self._in_a_row < _MOST_REFUSED:
+                raise _RefusedError(texts, str(fault)) from fault
+            raise
+
+    def _give_in(self, refusal: "_RefusedError") -> None:
+        """Try fewer texts at once until the one that is refused stands alone, and pass over that."""
+        if len(refusal.texts) > 1:
+            self._step = len(refusal.texts) // 2
+            return
+        self._in_a_row += 1
+        self._refused.add(refusal.texts[0].digest)
+        self._last_refusal = f"the embedder refuses {len(self._refused)} texts: {refusal}"
+        self._step = _SMALLEST
+        _log.warning("%s", self._last_refusal)
+
+
+class _RefusedError(Exception):
+    """The embedder works, but not with one of these texts."""
+
+    def __init__(self, texts: Sequence[PendingText], reason: str) -> None:
+        super().__init__(reason)
+        self.texts = texts

@@ -50,7 +50,7 @@ class Settling:
         end = None if timeout is None else loop.time() + timeout
         while True:
             backlog = await self._store.backlog(account, under, user)
-            failing = self._worker.failing if backlog.texts else ""
+            failing = self._worker.failing or self._worker.refusing if backlog.texts else ""
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:
                 await self._indexed(end)

@@ -1,0 +1,44 @@
+from collections.abc import Sequence
+
+from contextfind.domain.errors import UnavailableError
+from contextfind.domain.records import Matrix
+from contextfind.ports import Purpose
+from tests.fakes import FakeEmbedder
+from tests.households import ANN, DOCS, household
+
+
+class PickyEmbedder(FakeEmbedder):
+    """Refuses texts that hold a word, as a provider with a content policy does."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__()
+        self.word = word
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        if purpose == "document" and any(self.word in text for text in inputs):
+            self.calls.append((purpose, tuple(inputs)))
+            raise UnavailableError("no such texts here", {"status": 400, "retryable": False})
+        return await super().embed(inputs, purpose)
+
+
+async def test_one_refused_text_keeps_no_other_from_its_vector() -> None:
+    async with household(PickyEmbedder("poison")) as house:
+        for number in range(20):
+            text = "poison" if number == 7 else f"quokka number {number}"
+            await house.writer.write(ANN, DOCS.child(f"{number}.md"), text, "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert 1 <= settled.texts <= 5  # the file, and the summaries that quote it
+        assert "no such texts here" in settled.note
+        counts = await house.store.counts()
+        assert counts["vectors"] >= 19
+        assert (await house.find("poison"))[0].uri == DOCS.child("7.md")  # by words
+
+
+async def test_a_provider_that_refuses_everything_is_not_asked_for_each_text() -> None:
+    embedder = PickyEmbedder("")
+    async with household(embedder) as house:
+        for number in range(60):
+            await house.writer.write(ANN, DOCS.child(f"{number}.md"), f"n {number}", "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert settled.texts >= 60
+        assert len(embedder.calls) < 60
