@@ -407,6 +407,76 @@ async def test_fresh_takes_the_mark_away_unless_it_was_marked_again(store: Store
     assert await store.stale(10) == []
 
 
+def summary(path: str, abstract: str) -> list[RecordDraft]:
+    return [
+        draft(path, level=level, abstract=abstract) for level in (Level.ABSTRACT, Level.OVERVIEW)
+    ]
+
+
+async def test_a_summary_is_written_while_its_mark_stands(store: Store) -> None:
+    await store.commit(Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")]))
+    fresh = await store.stale(10)
+    await store.commit(Commit("acme", LATER, put=summary("resources/d", "new"), fresh=fresh))
+    assert [record.abstract for record in await store.at(ANN, at("resources/d"))] == ["new", "new"]
+    assert await store.stale(10) == []
+
+
+async def test_a_summary_does_not_bring_a_removed_directory_back(store: Store) -> None:
+    marked = Commit("acme", NOON, put=[draft("resources/d/a")], stale=[at("resources/d")])
+    await store.commit(marked)
+    old = await store.stale(10)
+    await store.commit(Commit("acme", NOON, remove=[at("resources/d")]))
+    late = Commit(
+        "acme", LATER, put=[*summary("resources/d", "x"), draft("resources/z")], fresh=old
+    )
+    await store.commit(late)
+    assert paths(await store.below(ANN, ROOT, 10)) == ["resources/z"]
+    assert await store.stale(10) == []
+    await store.commit(marked)
+    await store.commit(Commit("acme", NOON, remove=[at("resources/d")], put=late.put, fresh=old))
+    assert paths(await store.below(ANN, ROOT, 10)) == ["resources/z"]
+
+
+async def test_a_summary_is_no_conflict_with_the_file_that_took_its_directorys_place(
+    store: Store,
+) -> None:
+    await store.commit(
+        Commit("acme", NOON, put=[draft("resources/d/e/a")], stale=[at("resources/d/e")])
+    )
+    old = await store.stale(10)
+    await store.commit(
+        Commit("acme", NOON, remove=[at("resources/d")], put=[draft("resources/d", abstract="f")])
+    )
+    await store.commit(Commit("acme", LATER, put=summary("resources/d/e", "x"), fresh=old))
+    assert (await only(store, "resources/d")).abstract == "f"
+    assert (await store.counts())["records"] == 1
+
+
+async def test_a_summary_older_than_the_last_mark_is_not_written(store: Store) -> None:
+    stale = Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")])
+    await store.commit(stale)
+    old = await store.stale(10)
+    await store.commit(stale)
+    new = await store.stale(10)
+    await store.commit(Commit("acme", LATER, put=summary("resources/d", "old"), fresh=old))
+    assert (await only(store, "resources/d")).abstract == "about it"
+    assert await store.stale(10) == new
+
+
+async def test_a_summary_goes_by_the_mark_of_its_own_account(store: Store) -> None:
+    await store.commit(Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")]))
+    acmes = await store.stale(10)
+    await store.commit(Commit("bolt", LATER, put=summary("resources/d", "x"), fresh=acmes))
+    assert (await store.counts("bolt"))["records"] == 0
+    assert await store.stale(10) == acmes
+
+
+async def test_a_file_is_put_whatever_the_marks_say(store: Store) -> None:
+    gone = StaleDirectory("acme", at("resources/d"), 99)
+    await store.commit(Commit("acme", NOON, put=[draft("resources/d")], fresh=[gone]))
+    assert (await store.counts())["files"] == 1
+
+
 async def test_stale_wins_over_fresh_in_one_commit(store: Store) -> None:
     stale = Commit("acme", NOON, put=[folder("resources/d")], stale=[at("resources/d")])
     await store.commit(stale)

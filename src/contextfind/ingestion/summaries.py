@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import ConflictError, UnavailableError
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -57,7 +57,8 @@ class SummaryWorker:
                 position = await self._desk.store.position()
                 if await self._step():
                     continue
-            except UnavailableError as fault:  # a full disk, say: the directories stay stale
+            # A full disk, say, or a file where a directory was: what is a directory stays stale.
+            except (UnavailableError, ConflictError) as fault:
                 _log.warning("summaries cannot be written, trying again: %s", fault)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
@@ -90,7 +91,10 @@ class SummaryWorker:
             one.result()
 
     async def _summarise(self, directories: Sequence[StaleDirectory]) -> None:
-        """Bring directories of one account up to date in one commit."""
+        """Bring directories of one account up to date in one commit.
+
+        What was removed or marked again meanwhile is passed over by the store: `Commit.fresh`.
+        """
         desk = self._desk
         written = [await self._draft(directory) for directory in directories]
         await desk.blobs.put([blob for one in written for blob in one.drafted.blobs])

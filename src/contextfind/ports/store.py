@@ -55,7 +55,9 @@ class Commit:
     put: replaces the record at the same (uri, level), or makes it.
     ensure: made only where nothing is stored at (uri, level).
     fresh: directories whose summaries this commit brings up to date; one that was marked again since
-        (it has another mark now) stays stale.
+        (it has another mark now) stays stale. A put at level 0 or 1 of a directory named here is its
+        summary: it is passed over unless the mark still stands after `remove`. Where it does not,
+        the directory was removed since (and must not come back) or will be summarised again.
     stale: directories whose summaries must be written again; one at and below which nothing is left
         (or never was) is forgotten. Removing makes no parent stale by itself.
     """

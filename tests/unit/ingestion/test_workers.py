@@ -1,17 +1,18 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import ConflictError, UnavailableError
+from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import Change
-from tests.households import ANN, DOCS, household
+from contextfind.ports import Change, Commit, Committed
+from tests.households import ANN, DOCS, Household, household
 
 
 class MoodyStore(MemoryRecordStore):
@@ -61,3 +62,93 @@ async def test_summaries_are_written_after_all_when_the_disk_was_full_for_a_whil
         assert failures == [0]
         assert "a.md" in await house.browser.overview(ANN, Uri("viking://resources/docs"))
         assert "no space left" in caplog.text
+
+
+def once_drafted(house: Household, meanwhile: Callable[[], Awaitable[object]]) -> None:
+    """Let something happen between the first drafting of the summary of `docs` and its commit."""
+    put, left = house.blobs.put, [meanwhile]
+
+    async def interrupted(blobs: Sequence[bytes]) -> Sequence[str]:
+        if left and any(blob.startswith(b"# docs") for blob in blobs):
+            await left.pop()()
+        return await put(blobs)
+
+    house.blobs.put = interrupted  # type: ignore[method-assign]
+
+
+async def test_a_directory_removed_while_it_is_summarised_does_not_come_back() -> None:
+    async with household() as house:
+        removed: list[int] = []
+
+        async def remove() -> None:
+            removed.append(await house.writer.remove(ANN, DOCS, recursive=True))
+
+        once_drafted(house, remove)
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        await house.settled()
+        assert removed == [3]
+        assert await house.store.known(visible_to(ANN, [DOCS]), [DOCS]) == [False]
+        assert await house.store.stale(9) == []
+        assert await house.find("docs") == []
+
+
+async def test_a_directory_written_to_while_it_is_summarised_is_only_summarised_anew() -> None:
+    async with household() as house:
+        write, seen = house.store.commit, list[tuple[list[str], bool]]()
+
+        async def watched(commit: Commit) -> Committed:
+            done = await write(commit)
+            if any(fresh.uri == DOCS for fresh in commit.fresh):
+                records = await house.store.at(visible_to(ANN, [DOCS]), DOCS)
+                stale = any(one.uri == DOCS for one in await house.store.stale(9))
+                seen.append(([record.abstract for record in records], stale))
+            return done
+
+        house.store.commit = watched  # type: ignore[method-assign]
+        once_drafted(
+            house, lambda: house.writer.write(ANN, DOCS.child("b.md"), "the numbat", "create")
+        )
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        await house.settled()
+        assert seen[0] == (["docs", "docs"], True)
+        assert len(seen) == 2
+        overview = await house.browser.overview(ANN, DOCS)
+        assert "a.md" in overview
+        assert "b.md" in overview
+
+
+async def test_a_file_written_in_place_of_a_directory_does_not_end_the_summaries() -> None:
+    async with household() as house:
+
+        async def replace() -> None:
+            await house.writer.remove(ANN, DOCS, recursive=True)
+            await house.writer.write(ANN, DOCS, "a file now", "create")
+
+        once_drafted(house, replace)
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        await house.settled()
+        (record,) = await house.store.at(visible_to(ANN, [DOCS]), DOCS)
+        assert record.is_leaf
+        await house.writer.write(ANN, Uri("viking://resources/more/b.md"), "x", "create")
+        await house.settled()
+        assert "b.md" in await house.browser.overview(ANN, Uri("viking://resources/more"))
+
+
+async def test_the_summaries_outlive_a_conflict_and_say_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with household() as house:
+        write, failures = house.store.commit, [1]
+
+        async def failing(commit: Commit) -> Committed:
+            if commit.fresh and failures[0]:
+                failures[0] -= 1
+                raise ConflictError("it is a file")
+            return await write(commit)
+
+        house.store.commit = failing  # type: ignore[method-assign]
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        await house.settled()
+        assert failures == [0]
+        assert "it is a file" in caplog.text
+        assert "a.md" in await house.browser.overview(ANN, DOCS)

@@ -56,8 +56,14 @@ class Tree:
 
         """
         removed = sum(self._remove(commit.account, uri) for uri in commit.remove)
+        overtaken = {
+            done.uri
+            for done in commit.fresh
+            if self.stale.get((commit.account, done.uri)) != done.mark
+        }
         for draft in commit.put:
-            self._put(commit.account, draft, commit.now)
+            if draft.level is Level.DETAIL or draft.uri not in overtaken:
+                self._put(commit.account, draft, commit.now)
         for draft in commit.ensure:
             if (commit.account, draft.uri, draft.level) not in self.places:
                 self._put(commit.account, draft, commit.now)

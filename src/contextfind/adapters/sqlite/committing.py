@@ -32,8 +32,10 @@ def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
     """
     hand = _Hand(connection, commit)
     removed = sum(hand.remove(uri) for uri in commit.remove)
+    overtaken = hand.overtaken()
     for draft in commit.put:
-        hand.put(draft)
+        if draft.level is Level.DETAIL or draft.uri not in overtaken:
+            hand.put(draft)
     for draft in commit.ensure:
         if hand.stored(draft) is None:
             hand.put(draft)
@@ -120,6 +122,16 @@ class _Hand:
         )
         self._bereft.update(_above(uri))
         return len(found)
+
+    def overtaken(self) -> set[Uri]:
+        """Return the directories of `fresh` whose mark does not stand any more."""
+        query = "SELECT 1 FROM stale WHERE account = ? AND uri = ? AND mark = ?"
+        return {
+            done.uri
+            for done in self._commit.fresh
+            if self._connection.execute(query, (self._account, done.uri.text, done.mark)).fetchone()
+            is None
+        }
 
     def stored(self, draft: RecordDraft) -> tuple[int, *_Fields] | None:
         """Return the fields of what is stored at the draft's (uri, level)."""
