@@ -120,6 +120,15 @@ class ServerSettings(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _one_key_is_one_role(self) -> Self:
+        if self.api_key and self.api_key == self.root_api_key:
+            raise ValueError(
+                "server.api_key and server.root_api_key are the same key, and whoever sends it could "
+                "not be told from the administrator; give each one of its own"
+            )
+        return self
+
 
 class StorageSettings(Section):
     """Where the data lies."""

@@ -278,6 +278,14 @@ def test_an_open_address_needs_a_key(tmp_path: Path) -> None:
         load_settings(written(tmp_path, {"server": everywhere | {key: "k"}}), {})
 
 
+def test_two_keys_are_not_the_same_one(tmp_path: Path) -> None:
+    said = complaint(tmp_path, {"server": {"api_key": "s3cr3t", "root_api_key": "s3cr3t"}})
+    assert "server.api_key and server.root_api_key are the same key" in said
+    assert "s3cr3t" not in said
+    for apart in ({"api_key": "a", "root_api_key": "b"}, {"api_key": "", "root_api_key": ""}):
+        load_settings(written(tmp_path, {"server": apart}), {})
+
+
 @pytest.mark.parametrize(
     ("host", "alone"),
     [
