@@ -19,7 +19,10 @@ from contextfind.cli.screen import complain, say
 from contextfind.cli.startup import Source, checked_sources, listening
 from contextfind.client import DEFAULT_URL
 from contextfind.config.load import Loaded
-from contextfind.config.model import Settings
+from contextfind.config.model import ServerSettings, Settings, is_loopback
+
+SHORTEST_KEY = 16  # characters: 90 bits when letters and digits are random; a word is far shorter
+_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened on
 
 app = typer.Typer()
 
@@ -77,6 +80,8 @@ def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
     settings = loaded.settings
     if loaded.ignored_sections:
         say(f"{loaded.source}: ignored, of no meaning here: {', '.join(loaded.ignored_sections)}")
+    if warning := short_keys(settings.server):
+        say(warning, style="yellow")
     data = check_directory(Path(settings.storage.path).absolute())
     if data.verdict is Verdict.FAIL:
         raise Complaint(f"{data.line}; {data.next_step}", ExitCode.USAGE)
@@ -93,9 +98,24 @@ def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
     say("stopped")
 
 
+def short_keys(server: ServerSettings) -> str:
+    """Return a line about configured keys that another machine may guess; empty when there is none."""
+    keys = {"server.api_key": server.api_key, "server.root_api_key": server.root_api_key}
+    short = [name for name, key in keys.items() if 0 < len(key) < SHORTEST_KEY]
+    if is_loopback(server.host) or not short:
+        return ""
+    named = " and ".join(short) + (" is" if len(short) == 1 else " are")
+    return (
+        f"warning: {named} shorter than {SHORTEST_KEY} characters, and other machines "
+        "can reach this server and guess; take long random ones: openssl rand -base64 32"
+    )
+
+
 def url_of(listener: socket.socket) -> str:
-    """Return the address of a socket as a client types it."""
+    """Return the address of a socket as a client on this machine types it."""
     host, port = listener.getsockname()[:2]
+    if host in _EVERYWHERE:
+        host = "127.0.0.1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

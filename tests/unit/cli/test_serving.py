@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from contextfind.cli.serving import mode_of, url_of
+from contextfind.cli.serving import mode_of, short_keys, url_of
 from contextfind.config.load import load_settings
+from contextfind.config.model import ServerSettings
 from tests.unit.cli.calling import call
 
 
@@ -43,6 +44,68 @@ def test_two_paths_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_the_address_is_shown_as_a_client_types_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    ("family", "host"),
+    [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")],  # noqa: S104 - how it is shown
+)
+def test_every_address_is_shown_as_one_that_can_be_asked(
+    family: socket.AddressFamily, host: str
+) -> None:
+    with socket.socket(family) as listener:
+        try:
+            listener.bind((host, 0))
+        except OSError as error:
+            pytest.skip(f"nothing can listen on {host} here: {error}")
+        assert url_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+SHORT, LONG = "fifteen-letters", "sixteen-letters-"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])  # noqa: S104
+@pytest.mark.parametrize(
+    ("api_key", "root_api_key", "named"),
+    [
+        (SHORT, "", "server.api_key is shorter"),
+        ("", SHORT, "warning: server.root_api_key is shorter"),
+        (LONG, SHORT, "warning: server.root_api_key is shorter"),
+        (SHORT, "short", "server.api_key and server.root_api_key are shorter"),
+    ],
+)
+def test_a_short_key_that_others_can_guess_is_warned_of_and_not_shown(
+    host: str, api_key: str, root_api_key: str, named: str
+) -> None:
+    said = short_keys(ServerSettings(host=host, api_key=api_key, root_api_key=root_api_key))
+    assert named in said
+    assert "\n" not in said
+    assert SHORT not in said
+    assert LONG not in said
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        ServerSettings(),
+        ServerSettings(api_key=SHORT),
+        ServerSettings(host="::1", root_api_key=SHORT),
+        ServerSettings(host="0.0.0.0", api_key=LONG),  # noqa: S104 - nothing listens
+    ],
+)
+def test_what_nobody_can_guess_is_not_warned_of(server: ServerSettings) -> None:
+    assert short_keys(server) == ""
+
+
+def test_the_warning_is_one_line_at_start() -> None:
+    words = ("--host", "192.0.2.1", "--data", __file__)  # stops after the settings were read
+    said = [
+        call("serve", *words, env={"CONTEXTFIND_API_KEY": key}).stderr.splitlines()
+        for key in (SHORT, LONG)
+    ]
+    assert [len(lines) for lines in said] == [2, 1]
+    assert said[0][0].startswith("warning: server.api_key is shorter than 16 characters")
+    assert SHORT not in "".join(said[0])
 
 
 @pytest.mark.parametrize("key", ["server.api_key", "server.root_api_key"])
