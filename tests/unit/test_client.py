@@ -47,6 +47,16 @@ async def test_a_listing_says_whether_there_is_more(stub: StubServer) -> None:
         assert await client.ls("viking://resources", limit=1) == ([entry], True)
 
 
+async def test_a_find_names_the_targets_at_which_nothing_is_stored(stub: StubServer) -> None:
+    nothing = {"memories": [], "resources": [], "skills": [], "total": 0}
+    stub.results("POST", "/api/v1/search/find", nothing)
+    async with Client(stub.url) as client:
+        assert "unknown_targets" not in await client.find("x")
+        stub.headers["X-Unknown-Targets"] = "viking://agent/a%2Cb,viking://resources/%E6%B2%A1"
+        found = await client.find("x", target_uri=["viking://agent/a,b", "viking://resources/没"])
+    assert found["unknown_targets"] == ["viking://agent/a,b", "viking://resources/没"]
+
+
 async def test_ids_cannot_leave_their_place_in_the_path(stub: StubServer) -> None:
     stub.results("DELETE", "/api/v1/admin/keys/..%2Faccounts%3Fx", None)
     async with Client(stub.url) as client:

@@ -79,6 +79,9 @@ async def find(  # noqa: PLR0913 - a command line is its options
     flags = {"include_provenance": True} if explain else {}
     options = cast("FindOptions", {"limit": limit, "read_content": content, **flags, **said})
     found = await connection.client.find(query, **options)
+    unknown = found.pop("unknown_targets", [])  # on stderr only: stdout is the server's answer
+    if unknown:
+        say(f"nothing is stored at {', '.join(unknown)}", style="yellow")
     if connection.as_json:
         show_json(found)
     else:

@@ -62,13 +62,17 @@ class Provenance(TypedDict):
 
 
 class Found(TypedDict):
-    """The three shelves, best first each; `total` counts all of them."""
+    """The three shelves, best first each; `total` counts all of them.
+
+    unknown_targets: the targets at which nothing is stored; absent when there is no such target.
+    """
 
     memories: list[Hit]
     resources: list[Hit]
     skills: list[Hit]
     total: int
     provenance: NotRequired[list[Provenance]]
+    unknown_targets: NotRequired[list[str]]
 
 
 class FindOptions(TypedDict, total=False):

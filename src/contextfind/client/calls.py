@@ -23,7 +23,7 @@ from contextfind.client.answers import (
 )
 from contextfind.client.failure import failure_of, json_of
 from contextfind.client.upload import Progress, WatchedFile
-from contextfind.client.wire import DEFAULT_URL, TIMEOUT, Wire, body_of, result_of
+from contextfind.client.wire import DEFAULT_URL, TIMEOUT, Wire, body_of, names_in, result_of
 
 UPLOAD_TIMEOUT = 300.0  # seconds without progress while the server takes a large file
 WAIT_MARGIN = 15.0  # seconds the answer of a wait may come after the time it was given
@@ -83,9 +83,13 @@ class Client:
 
     async def find(self, query: str, **options: Unpack[FindOptions]) -> Found:
         """Return what fits the query best."""
-        return cast(
-            "Found", await self._wire.post("/api/v1/search/find", {"query": query, **options})
-        )
+        body = {"query": query, **options}
+        response = await self._wire.send("POST", "/api/v1/search/find", json=body)
+        found = cast("Found", result_of(response))
+        unknown = names_in(response, "X-Unknown-Targets")
+        if unknown:
+            found["unknown_targets"] = unknown
+        return found
 
     async def upload(
         self, path: Path, name: str | None = None, progress: Progress | None = None

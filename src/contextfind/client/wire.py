@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 
@@ -103,6 +104,12 @@ def result_of(response: httpx.Response) -> Any:
     if body.get("status") != "ok" or "result" not in body:
         raise failure_of(response)
     return body["result"]
+
+
+def names_in(response: httpx.Response, header: str) -> list[str]:
+    """Return the names in a header: comma separated, percent-encoded."""
+    line = response.headers.get(header, "")
+    return [unquote(name) for name in line.split(",") if name]
 
 
 def _reason(error: Exception) -> str:

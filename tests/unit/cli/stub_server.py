@@ -31,6 +31,7 @@ class StubServer:
 
     answers: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     asked: list[Asked] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)  # of every answer
     _server: ThreadingHTTPServer | None = None
     _thread: threading.Thread | None = None
 
@@ -54,9 +55,11 @@ class StubServer:
         """Answer with good envelopes."""
         self.answer(method, path, *({"status": "ok", "result": result} for result in results))
 
-    def fails(self, method: str, path: str, status: int, code: str, message: str) -> None:
+    def fails(
+        self, method: str, path: str, status: int, code: str, message: str, **details: str
+    ) -> None:
         """Answer with the API's error."""
-        error = {"code": code, "message": message, "details": {"field": "x"}}
+        error = {"code": code, "message": message, "details": details or {"field": "x"}}
         self.answer(
             method, path, {"status": "error", "result": None, "error": error}, status=status
         )
@@ -81,6 +84,8 @@ class StubServer:
                 status, answer = stub.take(Asked(self.command, parts.path, query, headers, body))
                 self.send_response(status)
                 self.send_header("content-length", str(len(answer)))
+                for name, value in stub.headers.items():
+                    self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(answer)
 

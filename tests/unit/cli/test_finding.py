@@ -90,6 +90,32 @@ def test_json_is_the_answer_itself(stub: StubServer) -> None:
         assert result.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("header", "named"),
+    [
+        ("viking://resources/nope", "viking://resources/nope"),
+        (
+            "viking://resources/%E6%B2%A1%2C%E6%9C%89,viking://agent/a%20b",
+            "viking://resources/没,有, viking://agent/a b",
+        ),
+    ],
+)
+def test_targets_at_which_nothing_is_stored_are_named(
+    stub: StubServer, header: str, named: str
+) -> None:
+    answer = found(hit("viking://resources/a.md", 0.9))
+    stub.results(*FIND, answer)
+    plain = call("find", "q", "--target", "viking://resources/nope", stub=stub)
+    assert plain.stderr == ""
+    stub.headers["X-Unknown-Targets"] = header
+    warned = call("find", "q", "--target", "viking://resources/nope", stub=stub)
+    assert warned.stderr == f"nothing is stored at {named}\n"
+    assert (warned.exit_code, warned.stdout) == (0, plain.stdout)
+    as_json = call("find", "q", "--json", stub=stub)
+    assert json.loads(as_json.stdout) == answer
+    assert named in as_json.stderr
+
+
 def test_nothing_found_says_what_to_try(stub: StubServer) -> None:
     stub.results(*FIND, found())
     plain = call("find", "q", stub=stub)
