@@ -96,11 +96,8 @@ class Browser:
     async def list(self, identity: Identity, uri: Uri, limit: int, offset: int = 0) -> Listing:
         """Return the children of a directory by name."""
         scope = visible_to(identity, [uri])
-        entries = [_entry(record) for record in await self._store.children(_whole(scope), uri)]
-        for virtual in _scopes_below(identity, uri):
-            if all(entry.uri != virtual for entry in entries):
-                entries.append(Entry(virtual, True, 0, _EPOCH, "", ()))
-        entries.sort(key=lambda entry: entry.uri)
+        found = [_entry(record) for record in await self._store.children(_whole(scope), uri)]
+        entries = _with_scopes(found, _scopes_below(identity, uri))
         if not entries:
             await self._must_be_directory(identity, uri)
         return Listing(entries[offset : offset + limit], len(entries) > offset + limit)
@@ -117,8 +114,11 @@ class Browser:
         await self._must_be_directory(identity, uri)
         scope = visible_to(identity, [uri])
         found = await self._store.below(_whole(scope), uri, _MAX_BELOW)
+        scopes = _scopes_below(identity, uri)
+        inner = [deep for top in scopes for deep in _scopes_below(identity, top)]
         floor = len(uri.segments)
-        near = [_entry(r) for r in found if len(r.uri.segments) - floor <= depth]
+        entries = _with_scopes([_entry(record) for record in found], [*scopes, *inner])
+        near = [entry for entry in entries if len(entry.uri.segments) - floor <= depth]
         return Listing(near[offset : offset + limit], len(near) > offset + limit)
 
     async def stat(self, identity: Identity, uri: Uri) -> Entry:
@@ -176,6 +176,13 @@ def _entry(record: Record) -> Entry:
         abstract=record.abstract,
         tags=record.tags,
     )
+
+
+def _with_scopes(entries: Sequence[Entry], scopes: Sequence[Uri]) -> list[Entry]:
+    """Return the entries and the scopes that are not among them, by address."""
+    there = {entry.uri for entry in entries}
+    empty = [Entry(scope, True, 0, _EPOCH, "", ()) for scope in scopes if scope not in there]
+    return sorted([*entries, *empty], key=lambda entry: entry.uri)
 
 
 def _is_scope(identity: Identity, uri: Uri) -> bool:
