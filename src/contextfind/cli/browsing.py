@@ -13,6 +13,7 @@ from contextfind.client.answers import Entry, Listing
 
 ROOT = "viking://"
 KIBIBYTE = 1024
+NEVER = "1970-01-01T00:00"  # how the server dates a scope that holds nothing
 
 app = typer.Typer()
 
@@ -35,7 +36,7 @@ async def ls(
     for entry in listing.entries:
         made.add_row(
             "" if entry["isDir"] else size(entry["size"]),
-            entry["modTime"][:16].replace("T", " "),
+            changed(entry["modTime"]),
             _shown_name(entry),
             short(entry.get("abstract") or "", 100),
         )
@@ -102,6 +103,11 @@ def _branch(branches: dict[PurePosixPath, Tree], path: PurePosixPath) -> Tree:
 def _shown_name(entry: Entry) -> str:
     name = entry.get("name") or entry["uri"].rstrip("/").rpartition("/")[2]
     return name + ("/" if entry["isDir"] else "")
+
+
+def changed(time: str) -> str:
+    """Return an ISO time to the minute, blank for a scope in which nothing was stored yet."""
+    return "" if time.startswith(NEVER) else time[:16].replace("T", " ")
 
 
 def size(count: int) -> str:

@@ -1,5 +1,6 @@
 """What went wrong, in one line, and the exit code for scripts."""
 
+import shlex
 from collections.abc import Mapping
 from enum import IntEnum
 
@@ -37,6 +38,9 @@ def printable(text: str) -> str:
 
 def about(error: ClientError, command: str) -> Complaint:
     """Return the line for a request that failed; `command` is what was called, as typed."""
+    mistaken = _mistaken(error)
+    if mistaken:
+        return Complaint(mistaken, _exit_code(error), error.code)
     hint = _hint(error, command)
     message = f"{error.message.rstrip('.')}; {hint}" if hint else error.message
     return Complaint(message, _exit_code(error), error.code)
@@ -56,6 +60,23 @@ def _exit_code(error: ClientError) -> ExitCode:
             return ExitCode.FAILED
 
 
+def _mistaken(error: ClientError) -> str:
+    """Return the line for an address that is the other of file and directory, "" for other errors.
+
+    The server's own words name routes, which nobody types.
+    """
+    resource, actual = error.details.get("resource"), error.details.get("actual")
+    told = _MISTAKEN.get(str(actual))
+    if told is None or not isinstance(resource, str):
+        return ""
+    if actual == "directory" and not resource.endswith("/"):  # the root alone has no overview
+        told += _SUMMARISED
+    overview = f"{resource}/.overview.md"
+    return told.format(
+        uri=repr(resource), typed=shlex.quote(resource), overview=shlex.quote(overview)
+    )
+
+
 def _hint(error: ClientError, command: str) -> str:
     if error.code == "UNAVAILABLE" and error.status is None:
         return ""  # the message itself says how a server is started
@@ -71,3 +92,9 @@ _HINTS: Mapping[str, str] = {
     "UNAVAILABLE": "see what is missing with: contextfind status",
     "DEADLINE_EXCEEDED": "it may still be working; look again with: contextfind status",
 }
+
+_MISTAKEN: Mapping[str, str] = {  # by what the address really is
+    "directory": "{uri} is a directory; list it with: contextfind ls {typed}",
+    "file": "{uri} is a file; read it with: contextfind read {typed}",
+}
+_SUMMARISED = "; or read what is in it with: contextfind read {overview}"

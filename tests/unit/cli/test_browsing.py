@@ -29,6 +29,14 @@ def test_ls_shows_size_time_name_and_abstract(stub: StubServer) -> None:
     assert "What it is about" in lines[2]
 
 
+def test_ls_shows_no_time_for_a_scope_that_holds_nothing(stub: StubServer) -> None:
+    never = entry("docs", directory=True, modTime="1970-01-01T00:00:00Z", abstract="")
+    stub.results("GET", "/api/v1/fs/ls", [never, entry("x", directory=True)])
+    result = call("ls", stub=stub)
+    assert "1970" not in result.stdout
+    assert result.stdout.splitlines()[1].split() == ["docs/"]
+
+
 def test_ls_of_a_page_says_how_to_go_on(stub: StubServer) -> None:
     page = {"status": "ok", "result": [entry("a"), entry("b")], "has_more": True}
     stub.answer("GET", "/api/v1/fs/ls", page)
@@ -73,6 +81,36 @@ def test_read_prints_the_shorter_texts_of_a_directory(stub: StubServer, level: s
     stub.results("GET", f"/api/v1/content/{level}", "short\n")
     result = call("read", "viking://resources", "--level", level, stub=stub)
     assert result.stdout == "short\n"
+
+
+def test_reading_a_directory_says_what_to_type_instead(stub: StubServer) -> None:
+    uri = "viking://resources/my docs"
+    told = f"{uri!r} is a directory; expected a file. List it with fs/ls, or content/abstract"
+    details = {"resource": uri, "expected": "file", "actual": "directory"}
+    stub.fails("GET", "/api/v1/content/read", 400, "INVALID_ARGUMENT", told, **details)
+    result = call("read", uri, stub=stub)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        f"contextfind: {uri!r} is a directory; list it with: contextfind ls '{uri}'; "
+        f"or read what is in it with: contextfind read '{uri}/.overview.md'\n"
+    )
+
+
+def test_reading_the_root_sends_nobody_to_an_overview_that_it_has_not(stub: StubServer) -> None:
+    details = {"resource": "viking://", "expected": "file", "actual": "directory"}
+    stub.fails("GET", "/api/v1/content/read", 400, "INVALID_ARGUMENT", "use fs/ls", **details)
+    told = "contextfind: 'viking://' is a directory; list it with: contextfind ls viking://\n"
+    assert call("read", "viking://", stub=stub).stderr == told
+
+
+def test_listing_a_file_says_what_to_type_instead(stub: StubServer) -> None:
+    uri = "viking://resources/a.md"
+    details = {"resource": uri, "expected": "directory", "actual": "file"}
+    stub.fails("GET", "/api/v1/fs/tree", 400, "INVALID_ARGUMENT", "use content/read", **details)
+    result = call("tree", uri, stub=stub)
+    assert (
+        result.stderr == f"contextfind: {uri!r} is a file; read it with: contextfind read {uri}\n"
+    )
 
 
 @pytest.mark.parametrize(
