@@ -51,6 +51,7 @@ async def add(  # noqa: PLR0913 - a command line is its options
     """Add a file, a directory or a zip; adding it again brings what changed.
 
     Of a directory, .gitignore is honoured, and .git, node_modules and the like are left out.
+    Names that begin with a dot are left out too, unless an --include pattern names them.
     """
     if to is not None and parent is not None:
         raise Complaint("--to and --parent exclude each other; give one of them", ExitCode.USAGE)

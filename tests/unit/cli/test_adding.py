@@ -173,3 +173,8 @@ def test_an_add_that_took_nothing_in_has_failed(stub: StubServer, docs: Path) ->
     result = call("add", str(docs), stub=stub)
     assert result.exit_code == 1
     assert "skipped logo.png: binary" in result.stderr
+
+
+def test_the_help_says_that_names_with_a_dot_are_left_out() -> None:
+    told = " ".join(call("add", "--help").stdout.split())
+    assert "Names that begin with a dot are left out too, unless an --include pattern" in told
