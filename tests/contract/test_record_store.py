@@ -55,6 +55,18 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.aclose()
 
 
+@pytest.fixture(params=["memory", "sqlite"])
+async def frugal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    """Return a store whose changes have at most four passages together."""
+    made: Store = (
+        MemoryRecordStore(4)
+        if request.param == "memory"
+        else SqliteRecordStore(await Database.open(tmp_path), 4)
+    )
+    yield made
+    await made.aclose()
+
+
 def at(path: str) -> Uri:
     return Uri.parse(f"viking://{path}")
 
@@ -833,6 +845,25 @@ async def test_the_log_keeps_the_last_entry_of_each_record(store: Store) -> None
     assert [change.id for change in await store.changes(2, 10)] == [a.id]
     assert [change.id for change in await store.changes(0, 1)] == [b.id]
     assert await store.changes(3, 10) == []
+
+
+async def test_changes_end_before_they_have_too_many_passages_but_leave_none_out(
+    frugal: Store,
+) -> None:
+    sizes = (2, 1, 0, 1, 7, 0, 3, 4)
+    for number, size in enumerate(sizes):
+        texts = (f"{number}/{part}" for part in range(size))
+        await frugal.commit(writing(draft(f"resources/{number}", *texts)))
+    await frugal.commit(Commit("acme", NOON, remove=[at("resources/0")]))
+    batches, after = [], 0
+    while changes := await frugal.changes(after, 3):
+        batches.append([len(change.passages) for change in changes])
+        after = changes[-1].position
+    assert batches == [[1, 0, 1], [7], [0, 3], [4, 0]]
+    assert after == await frugal.position()
+    assert [change.position for change in await frugal.changes(0, 99)] == [2, 3, 4]
+    (huge,) = await frugal.changes(4, 1)
+    assert [passage.text for passage in huge.passages] == [f"4/{part}" for part in range(7)]
 
 
 async def test_a_record_that_is_gone_stays_in_the_log_as_none(store: Store) -> None:

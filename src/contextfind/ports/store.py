@@ -18,6 +18,10 @@ from contextfind.domain.records import (
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 
+# Of one answer of `changes`: with 384-dimensional vectors some 12 MB. Files have one passage or
+# hundreds, so a number of records alone bounds no memory.
+CHANGE_PASSAGES = 4_000
+
 
 @dataclass(frozen=True, slots=True)
 class RecordDraft:
@@ -210,7 +214,11 @@ class RecordStore(Protocol):
         ...
 
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
-        """Return at most `limit` entries after a position, in order.
+        """Return at most `limit` entries after a position, in order and without a gap.
+
+        The answer ends earlier where the next entry would bring its passages above `CHANGE_PASSAGES`
+        (or what the store was made with), but never before the first one: it is empty only at the
+        end of the log.
 
         Only the last entry of a record is kept, so the log is never longer than records that are
         or were there.

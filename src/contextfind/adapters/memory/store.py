@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from contextfind.domain.records import Level, Passage, Record, RecordId, Vector,
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.store import (
+    CHANGE_PASSAGES,
     Backlog,
     Change,
     Commit,
@@ -23,10 +25,14 @@ from contextfind.ports.store import (
 
 
 class MemoryRecordStore:
-    """`RecordStore` without a file; everything is gone with the process."""
+    """`RecordStore` without a file; everything is gone with the process.
 
-    def __init__(self) -> None:
+    change_passages: how many passages one answer of `changes` may have.
+    """
+
+    def __init__(self, change_passages: int = CHANGE_PASSAGES) -> None:
         self._tree = Tree()
+        self._change_passages = change_passages
         self._moved = asyncio.Condition()
         self._fingerprint: str | None = None
 
@@ -148,8 +154,10 @@ class MemoryRecordStore:
 
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
         """See `RecordStore.changes`."""
-        later = [(at, record) for record, at in self._tree.log.items() if at > after]
-        return [self._change(position, record) for position, record in later[:limit]]
+        later = [(at, record) for record, at in self._tree.log.items() if at > after][:limit]
+        held = accumulate(len(self._tree.passages.get(record, ())) for _, record in later)
+        fitting = sum(total <= self._change_passages for total in held)
+        return [self._change(*entry) for entry in later[: max(fitting, 1)]]
 
     async def wait_beyond(self, position: int) -> None:
         """See `RecordStore.wait_beyond`."""

@@ -41,6 +41,7 @@ from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, St
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
+_Entry = tuple[int, int, *RecordRow]  # of the log: position, id, the record it is now
 _SHOWN = (  # `domain.records.shown_address`
     f"uri || CASE level WHEN 0 THEN '/{ABSTRACT_NAME}' WHEN 1 THEN '/{OVERVIEW_NAME}' ELSE '' END"
 )
@@ -186,14 +187,12 @@ def read_backlog(
     return Backlog(texts, directories)
 
 
-def read_changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change]:
-    """Return log entries after a position, with passages and vectors."""
-    columns = ", ".join(f"r.{name.strip()}" for name in RECORD_COLUMNS.split(","))
-    entries = connection.execute(
-        f"SELECT l.position, l.record, {columns} FROM log l LEFT JOIN records r ON r.id = l.record"  # noqa: S608 - fixed text
-        " WHERE l.position > ? ORDER BY l.position LIMIT ?",
-        (after, limit),
-    ).fetchall()
+def read_changes(connection: sqlite3.Connection, after: int, limit: int, most: int) -> list[Change]:
+    """Return log entries after a position, with at most `most` passages and their vectors.
+
+    The first entry comes however many passages it has.
+    """
+    entries = _entries(connection, after, limit, most)
     if not entries:
         return []
     rows = connection.execute(
@@ -206,7 +205,25 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int) -> list
     return [_change(entry, held.get(entry[1], [])) for entry in entries]
 
 
-def _change(entry: tuple[int, int, *RecordRow], held: list[_HeldRow]) -> Change:
+def _entries(connection: sqlite3.Connection, after: int, limit: int, most: int) -> list[_Entry]:
+    columns = ", ".join(f"r.{name.strip()}" for name in RECORD_COLUMNS.split(","))
+    rows = connection.execute(
+        "SELECT (SELECT count(*) FROM passages p WHERE p.record = l.record),"  # noqa: S608 - fixed text
+        f" l.position, l.record, {columns} FROM log l LEFT JOIN records r ON r.id = l.record"
+        " WHERE l.position > ? ORDER BY l.position LIMIT ?",
+        (after, limit),
+    )
+    entries: list[_Entry] = []
+    total = 0
+    for count, *entry in rows:  # read row by row: what is not taken is not counted either
+        total += count
+        if entries and total > most:
+            break
+        entries.append(tuple(entry))
+    return entries
+
+
+def _change(entry: _Entry, held: list[_HeldRow]) -> Change:
     there = entry[2] is not None  # LEFT JOIN: all columns of a record that is gone are NULL
     return Change(
         position=entry[0],

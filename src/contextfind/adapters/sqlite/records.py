@@ -10,6 +10,7 @@ from contextfind.domain.records import Passage, Record, RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import (
+    CHANGE_PASSAGES,
     Backlog,
     Change,
     Commit,
@@ -23,10 +24,14 @@ _FINGERPRINT = "embedder_fingerprint"
 
 
 class SqliteRecordStore:
-    """`RecordStore` in a database file; closing it closes the file, so close it last."""
+    """`RecordStore` in a database file; closing it closes the file, so close it last.
 
-    def __init__(self, database: Database) -> None:
+    change_passages: how many passages one answer of `changes` may have.
+    """
+
+    def __init__(self, database: Database, change_passages: int = CHANGE_PASSAGES) -> None:
         self._database = database
+        self._change_passages = change_passages
 
     async def commit(self, commit: Commit) -> Committed:
         """See `RecordStore.commit`."""
@@ -107,7 +112,8 @@ class SqliteRecordStore:
 
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
         """See `RecordStore.changes`."""
-        return await self._database.read(lambda c: reading.read_changes(c, after, limit))
+        most = self._change_passages
+        return await self._database.read(lambda c: reading.read_changes(c, after, limit, most))
 
     async def wait_beyond(self, position: int) -> None:
         """See `RecordStore.wait_beyond`."""
