@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -22,13 +25,27 @@ T = TypeVar("T")
 _ID = re.compile(r"upload_[A-Za-z0-9_-]+")
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one: a zip without entries
 _SIDECAR = ".json"
+_HALF = ".part"  # a sidecar that is still being written
 _ZIP_INSIDE = frozenset(  # documents and programs that are zips too, and yet one file each
     (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".jar", ".whl", ".apk")
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What a sidecar says: whose an upload is, what it was called, and since when it is here."""
+
+    account: str
+    user: str
+    name: str
+    created_at: datetime
+
+
 class LocalShelf:
     """`UploadShelf` in a directory: the bytes under their id, beside them whose they are.
+
+    The sidecar appears last and whole, so an upload is there with all of its bytes or not at all;
+    bytes without a readable sidecar are no upload, and the sweep takes them by their own age.
 
     limit: bytes of one upload. ids: fresh random names, letters, digits, `_` and `-` only.
     """
@@ -83,36 +100,43 @@ class LocalShelf:
             raise UnavailableError(f"uploads cannot be kept: {error.strerror}") from error
 
     def _write(self, upload: str, note: str, data: bytes) -> None:
-        (self._root / upload).write_bytes(data)
-        (self._root / (upload + _SIDECAR)).write_text(note, encoding="utf-8")
+        file, sidecar = self._root / upload, self._root / (upload + _SIDECAR)
+        half = sidecar.with_name(sidecar.name + _HALF)
+        try:
+            _write_durably(file, data)
+            _write_durably(half, note.encode())
+            half.replace(sidecar)
+        except OSError:
+            for part in (half, sidecar, file):  # a full disk gets its room back at once
+                with suppress(OSError):
+                    part.unlink()
+            raise
 
     def _source(self, identity: Identity, upload: str, name: str | None) -> FileSource:
-        note = self._note(upload) if _ID.fullmatch(upload) else {}
-        if (note.get("account"), note.get("user")) != (identity.account, identity.user):
+        note = self._note(upload) if _ID.fullmatch(upload) else None
+        if note is None or (note.account, note.user) != (identity.account, identity.user):
             raise NotFoundError(
                 f"there is no upload {upload!r}; it may have expired: send the file again",
                 {"temp_file_id": upload},
             )
-        file, uploaded_as = self._root / upload, note["name"]
+        file, uploaded_as = self._root / upload, note.name
         shown = name or uploaded_as
         return (
             ZipSource(file, shown) if _is_zip(file, uploaded_as) else SingleFileSource(file, shown)
         )
 
-    def _note(self, upload: str) -> dict[str, str]:
+    def _note(self, upload: str) -> _Note | None:
         try:
-            text = (self._root / (upload + _SIDECAR)).read_text(encoding="utf-8")
+            return _parsed((self._root / (upload + _SIDECAR)).read_bytes())
         except FileNotFoundError:
-            return {}
-        note: dict[str, str] = json.loads(text)
-        return note
+            return None
 
     def _unlink(self, upload: str) -> None:
         for name in (upload + _SIDECAR, upload):
             (self._root / name).unlink(missing_ok=True)
 
     def _sweep(self, before: datetime) -> int:
-        """Bytes without a sidecar were left by a crash and have the age of their file."""
+        """Bytes without a readable sidecar were left by a crash and have the age of their file."""
         old = [
             file.name
             for file in self._root.iterdir()
@@ -124,9 +148,29 @@ class LocalShelf:
 
     def _born(self, file: Path) -> datetime:
         note = self._note(file.name)
-        if note:
-            return datetime.fromisoformat(note["created_at"])
+        if note is not None:
+            return note.created_at
         return datetime.fromtimestamp(file.stat().st_mtime, self._clock().tzinfo)
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _parsed(sidecar: bytes) -> _Note | None:
+    """Return what a sidecar says, None for an empty or a broken one."""
+    try:
+        note = json.loads(sidecar)
+        born = datetime.fromisoformat(note["created_at"])
+        texts = note["account"], note["user"], note["name"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if born.tzinfo is None or not all(isinstance(text, str) for text in texts):
+        return None
+    return _Note(*texts, born)
 
 
 def _is_zip(file: Path, uploaded_as: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.files.shelf import LocalShelf
-from contextfind.domain.errors import NotFoundError
+from contextfind.domain.errors import NotFoundError, UnavailableError
 from contextfind.domain.identity import Identity
 from tests.builders import NOON
 
@@ -50,6 +50,61 @@ async def test_the_sweep_drops_what_is_old_and_what_a_crash_left(tmp_path: Path)
     with pytest.raises(NotFoundError):
         await shelf.source(ANN, old, None)
     assert (await shelf.source(ANN, new, None)).name == "b.md"
+    await shelf.aclose()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b"",
+        b'{"account": "acme", "us',
+        b"\xff",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"account": "acme", "user": "ann", "name": "a.md", "created_at": "yesterday"}',
+        b'{"account": "acme", "user": "ann", "name": "a.md", "created_at": 3}',
+        b'{"account": "acme", "user": "ann", "name": "a.md", "created_at": "2026-03-01T12:00:00"}',
+        b'{"account": "acme", "user": "ann", "name": 7, "created_at": "2026-03-01T12:00:00Z"}',
+    ],
+)
+async def test_an_upload_with_a_broken_sidecar_is_none_and_is_swept_in_its_time(
+    tmp_path: Path, broken: bytes
+) -> None:
+    hand = Hand()
+    shelf = LocalShelf(tmp_path, lambda: "x", hand, 99)
+    upload = await shelf.put(ANN, "a.md", b"text")
+    (tmp_path / f"{upload}.json").write_bytes(broken)
+    hand.now = datetime.now(NOON.tzinfo)
+    assert await shelf.sweep(timedelta(days=1)) == 0
+    with pytest.raises(NotFoundError):
+        await shelf.source(ANN, upload, None)
+    hand.now += timedelta(days=2)
+    assert await shelf.sweep(timedelta(days=1)) == 1
+    assert names_in(tmp_path) == []
+    await shelf.aclose()
+
+
+async def test_a_sidecar_half_written_at_a_crash_is_swept_in_its_time(tmp_path: Path) -> None:
+    hand = Hand()
+    shelf = LocalShelf(tmp_path, lambda: "x", hand, 99)
+    (tmp_path / "upload_y").write_bytes(b"text")
+    (tmp_path / "upload_y.json.part").write_bytes(b"{")
+    hand.now = datetime.now(NOON.tzinfo) + timedelta(days=2)
+    assert await shelf.sweep(timedelta(days=1)) == 2
+    assert names_in(tmp_path) == []
+    await shelf.aclose()
+
+
+@pytest.mark.parametrize("obstacle", ["upload_x.json", "upload_x.json.part"])
+async def test_nothing_is_left_of_an_upload_that_could_not_be_written(
+    tmp_path: Path, obstacle: str
+) -> None:
+    (tmp_path / obstacle).mkdir()
+    shelf = LocalShelf(tmp_path, lambda: "x", Hand(), 99)
+    with pytest.raises(UnavailableError):
+        await shelf.put(ANN, "a.md", b"text")
+    assert names_in(tmp_path) == [obstacle]
     await shelf.aclose()
 
 
