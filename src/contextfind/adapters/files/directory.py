@@ -36,7 +36,10 @@ class DirectorySource:
         return self._name
 
     async def entries(self, prune: Callable[[str], bool]) -> Sequence[SourceEntry]:
-        """See `FileSource.entries`; a directory that cannot be listed refuses the whole."""
+        """See `FileSource.entries`; a directory that cannot be listed refuses the whole.
+
+        A file that vanishes meanwhile, or whose size cannot be asked for, is left out.
+        """
         return await asyncio.to_thread(self._walk, prune)
 
     async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
@@ -50,12 +53,12 @@ class DirectorySource:
             prefix, directory = doors.pop()
             for item in self._listed(directory):
                 path = prefix + readable_name(os.fsencode(item.name))
-                if item.is_dir(follow_symlinks=False):
+                if _is_directory(item):
                     if not prune(path):
                         doors.append((f"{path}/", Path(item.path)))
-                elif item.is_file(follow_symlinks=False) and path not in found:
+                elif path not in found and (size := _size(item)) is not None:
                     self._places[path] = Path(item.path)
-                    found[path] = SourceEntry(path, item.stat(follow_symlinks=False).st_size)
+                    found[path] = SourceEntry(path, size)
         return [found[path] for path in sorted(found)]
 
     def _listed(self, directory: Path) -> list[os.DirEntry[str]]:
@@ -113,6 +116,22 @@ class SingleFileSource:
                 for path in paths
             ]
         )
+
+
+def _is_directory(item: os.DirEntry[str]) -> bool:
+    try:
+        return item.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _size(item: os.DirEntry[str]) -> int | None:
+    """Return the bytes of a regular file; None for anything else and for what cannot be seen."""
+    try:
+        status = item.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
 def read_regular(file: Path, shown: str) -> bytes | ContextFindError:

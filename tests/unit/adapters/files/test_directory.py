@@ -31,12 +31,16 @@ def open_directory() -> Iterator[Path]:
         (directory / "secret.md").chmod(0)
         (directory / "open.md").write_bytes(b"y")
         (directory / "closed").mkdir(mode=0)
+        (directory / "dim").mkdir()
+        (directory / "dim" / "unseen.md").write_bytes(b"z")
+        (directory / "dim").chmod(0o444)  # its names can be listed, and nothing more
         was = os.geteuid()
         if was == 0:
             os.seteuid(NOBODY)
         yield directory
         os.seteuid(was)
         (directory / "closed").chmod(0o700)
+        (directory / "dim").chmod(0o700)
 
 
 async def test_links_are_left_out_and_never_followed(tmp_path: Path) -> None:
@@ -82,6 +86,26 @@ async def test_what_vanished_after_the_listing_is_not_found(tmp_path: Path) -> N
     (tmp_path / "a.md").unlink()
     (answer,) = await source.read(["a.md"])
     assert isinstance(answer, NotFoundError)
+
+
+async def test_a_file_that_vanishes_during_the_walk_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("a/x.md", "b.md", "c.md"):
+        (tmp_path / name).write_bytes(b"x")
+
+    def vanish(path: str) -> bool:
+        assert path == "a"
+        (tmp_path / "b.md").unlink()
+        return False
+
+    source = DirectorySource(tmp_path)
+    assert [entry.path for entry in await source.entries(vanish)] == ["a/x.md", "c.md"]
+
+
+async def test_a_file_whose_size_cannot_be_asked_for_is_left_out(open_directory: Path) -> None:
+    source = DirectorySource(open_directory)
+    found = await source.entries(lambda path: path == "closed")
+    assert [entry.path for entry in found] == ["open.md", "secret.md"]
 
 
 async def test_a_file_without_permission_is_its_own_error(open_directory: Path) -> None:
