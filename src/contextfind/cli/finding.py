@@ -78,10 +78,7 @@ async def find(  # noqa: PLR0913 - a command line is its options
     )
     flags = {"include_provenance": True} if explain else {}
     options = cast("FindOptions", {"limit": limit, "read_content": content, **flags, **said})
-    found = await connection.client.find(query, **options)
-    unknown = found.pop("unknown_targets", [])  # on stderr only: stdout is the server's answer
-    if unknown:
-        say(f"nothing is stored at {', '.join(unknown)}", style="yellow")
+    found = _answer(await connection.client.find(query, **options))
     if connection.as_json:
         show_json(found)
     else:
@@ -93,6 +90,14 @@ async def find(  # noqa: PLR0913 - a command line is its options
 def _said(**conditions: object) -> dict[str, object]:
     """Return the conditions that were given."""
     return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _answer(found: Found) -> Found:
+    """Return the server's answer alone; what it has to say about the targets goes to stderr."""
+    unknown = found.pop("unknown_targets", [])
+    if unknown:
+        say(f"nothing is stored at {', '.join(unknown)}", style="yellow")
+    return found
 
 
 def _show(found: Found, *, asked: bool, narrowed: bool) -> None:
