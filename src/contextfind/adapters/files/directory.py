@@ -36,9 +36,9 @@ class DirectorySource:
         return self._name
 
     async def entries(self, prune: Callable[[str], bool]) -> Sequence[SourceEntry]:
-        """See `FileSource.entries`; a directory that cannot be listed refuses the whole.
+        """See `FileSource.entries`; what may not be listed or looked at refuses the whole.
 
-        A file that vanishes meanwhile, or whose size cannot be asked for, is left out.
+        A file that vanishes meanwhile is left out.
         """
         return await asyncio.to_thread(self._walk, prune)
 
@@ -56,7 +56,7 @@ class DirectorySource:
                 if _is_directory(item):
                     if not prune(path):
                         doors.append((f"{path}/", Path(item.path)))
-                elif path not in found and (size := _size(item)) is not None:
+                elif path not in found and (size := _size(item, path)) is not None:
                     self._places[path] = Path(item.path)
                     found[path] = SourceEntry(path, size)
         return [found[path] for path in sorted(found)]
@@ -125,12 +125,24 @@ def _is_directory(item: os.DirEntry[str]) -> bool:
         return False
 
 
-def _size(item: os.DirEntry[str]) -> int | None:
-    """Return the bytes of a regular file; None for anything else and for what cannot be seen."""
+def _size(item: os.DirEntry[str], path: str) -> int | None:
+    """Return the bytes of a regular file; None for anything else and for what has vanished.
+
+    Raises:
+        InvalidArgumentError: it is there and may not be looked at; leaving it out would let a tree
+            that is added again forget it.
+
+    """
     try:
         status = item.stat(follow_symlinks=False)
-    except OSError:
+    except FileNotFoundError:
         return None
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"{path!r} cannot be looked at ({error.strerror}); make its directory accessible "
+            "or leave it out with ignore_dirs",
+            {"path": path},
+        ) from error
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 

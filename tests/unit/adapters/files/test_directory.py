@@ -102,15 +102,19 @@ async def test_a_file_that_vanishes_during_the_walk_is_left_out(tmp_path: Path) 
     assert [entry.path for entry in await source.entries(vanish)] == ["a/x.md", "c.md"]
 
 
-async def test_a_file_whose_size_cannot_be_asked_for_is_left_out(open_directory: Path) -> None:
+async def test_a_file_that_may_not_be_looked_at_is_named_not_taken_for_gone(
+    open_directory: Path,
+) -> None:
     source = DirectorySource(open_directory)
-    found = await source.entries(lambda path: path == "closed")
+    with pytest.raises(InvalidArgumentError, match=r"'dim/unseen.md'.*ignore_dirs"):
+        await source.entries(lambda path: path == "closed")
+    found = await source.entries(lambda path: path in ("closed", "dim"))
     assert [entry.path for entry in found] == ["open.md", "secret.md"]
 
 
 async def test_a_file_without_permission_is_its_own_error(open_directory: Path) -> None:
     source = DirectorySource(open_directory)
-    await source.entries(lambda path: path == "closed")
+    await source.entries(lambda path: path in ("closed", "dim"))
     closed, opened = await source.read(["secret.md", "open.md"])
     assert isinstance(closed, PermissionDeniedError)
     assert "secret.md" in str(closed)
@@ -121,7 +125,7 @@ async def test_a_directory_without_permission_is_named_not_taken_for_empty(
     open_directory: Path,
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=r"'closed'.*ignore_dirs"):
-        await DirectorySource(open_directory).entries(nothing)
+        await DirectorySource(open_directory).entries(lambda path: path == "dim")
 
 
 async def test_a_directory_that_is_not_there_is_not_found(tmp_path: Path) -> None:
