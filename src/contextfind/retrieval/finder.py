@@ -115,7 +115,7 @@ class Finder:
         where = await indexable(self._with.store, scope, question.where)
         walk = await self._retriever.retrieve(Ask(scope, where, question.limit, vector, terms))
         stages.mark("search_ms")
-        kept = await self._alive(walk, question)
+        kept = await self._alive(walk, question, scope)
         reasons = await self._reasons.write([scored for scored, _ in kept], terms, walk.judge)
         stages.mark("records_ms")
         hits = [
@@ -150,17 +150,21 @@ class Finder:
         vector: Vector = rows[0]
         return vector
 
-    async def _alive(self, walk: Walk, question: FindQuestion) -> list[tuple[Scored, Record]]:
+    async def _alive(
+        self, walk: Walk, question: FindQuestion, scope: Scope
+    ) -> list[tuple[Scored, Record]]:
         """Return the best hits that are still stored, up to the limit.
 
-        Where some were deleted a moment ago the next ones fill their places.
+        Where some were deleted a moment ago the next ones fill their places. What the store gives for
+        a hit must be the record that was found, in scope: an index that is wrong shows nobody anything.
         """
         floor, limit = question.score_threshold, question.limit
         kept: list[tuple[Scored, Record]] = []
         for count in (limit, None):
             wanted = [s for s in walk.ranked(count) if floor is None or s.score >= floor]
             records = await self._with.store.get([scored.hit.id for scored in wanted])
-            kept = [(s, r) for s, r in zip(wanted, records, strict=True) if r is not None]
+            pairs = zip(wanted, records, strict=True)
+            kept = [(s, r) for s, r in pairs if r is not None and _is_found(s, r, scope)]
             if len(kept) == len(wanted):
                 break
         return kept[:limit]
@@ -216,6 +220,11 @@ class _Stages:
         now = self._timer()
         self.spent[stage] = round(1000 * (now - self._last), 3)
         self._last = now
+
+
+def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:
+    hit = scored.hit
+    return (record.uri, record.level) == (hit.uri, hit.level) and scope.allows(record)
 
 
 def _matched(record: Record, score: float, reason: str) -> MatchedContext:

@@ -1,5 +1,6 @@
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,11 +14,12 @@ from contextfind.domain.errors import InvalidArgumentError, PermissionDeniedErro
 from contextfind.domain.filters import OneOf, Tagged
 from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
-from contextfind.domain.records import Level, Matrix, context_type_of
+from contextfind.domain.records import Level, Matrix, RecordId, context_type_of
 from contextfind.domain.results import FindResult
+from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
-from contextfind.domain.uri import Uri
-from contextfind.ports import Commit, Purpose, RecordDraft
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports import Commit, Hit, Probe, Purpose, RecordDraft
 from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.walk import HierarchicalRetriever
@@ -235,3 +237,23 @@ async def test_a_filter_does_not_change_what_a_score_means() -> None:
     skills = await house.finder().find(ANN, FindQuestion(query, where=where))
     assert [hit.score for hit in skills.skills] == [hit.score for hit in every.skills]
     assert every.skills[0].score > 0
+
+
+class LyingIndex(MemoryIndex):
+    """Calls every record it finds by the number of somebody else's."""
+
+    def __init__(self, foreign: RecordId) -> None:
+        super().__init__(WordTokenizer())
+        self.foreign = foreign
+
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+        answers = await super().search(probes)
+        return [[replace(hit, id=self.foreign) for hit in hits] for hits in answers]
+
+
+async def test_an_index_that_is_wrong_shows_nobody_anything(house: House) -> None:
+    everyone = Scope("acme", "ben", (ROOT,))
+    (locker,) = await house.store.at(everyone, Uri.parse("viking://user/ben/memories/locker.md"))
+    house.index = LyingIndex(locker.id)
+    await house.index.follow(await house.store.changes(0, 1_000))
+    assert (await house.finder().find(ANN, FindQuestion("rollback a release"))).total == 0
