@@ -116,7 +116,8 @@ class Finder:
         walk = await self._retriever.retrieve(Ask(scope, where, question.limit, vector, terms))
         stages.mark("search_ms")
         kept = await self._alive(walk, question, scope)
-        reasons = await self._reasons.write([scored for scored, _ in kept], terms, walk.judge)
+        texts = [scored for scored, _ in kept]
+        reasons = await self._reasons.write(texts, question.query, walk.judge)
         stages.mark("records_ms")
         hits = [
             _matched(record, scored.score, reason)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from contextfind.domain.records import Level, Passage
 from contextfind.ports import RecordStore, Tokenizer
+from contextfind.retrieval.echoes import Echoes
 from contextfind.retrieval.frontier import Scored
 from contextfind.retrieval.judging import Judge
 
-_MAX_WORDS = 5  # named in a reason; the telling ones come first in the query anyway
+_MAX_WORDS = 5  # named in a reason, in the order of the query
 
 
 class ReasonWriter:
@@ -17,25 +18,22 @@ class ReasonWriter:
         self._store = store
         self._tokenizer = tokenizer
 
-    async def write(
-        self, hits: Sequence[Scored], terms: Sequence[str], judge: Judge
-    ) -> Sequence[str]:
+    async def write(self, hits: Sequence[Scored], query: str, judge: Judge) -> Sequence[str]:
         """Return one reason per hit, in order; one read for all of them."""
         passages = await self._store.passages([(s.hit.id, s.hit.passage) for s in hits])
+        echoes = Echoes(query, self._tokenizer)
         return [
-            self._reason(scored, passage, terms, judge)
+            self._reason(scored, passage, echoes, judge)
             for scored, passage in zip(hits, passages, strict=True)
         ]
 
-    def _reason(
-        self, scored: Scored, passage: Passage | None, terms: Sequence[str], judge: Judge
-    ) -> str:
+    def _reason(self, scored: Scored, passage: Passage | None, echoes: Echoes, judge: Judge) -> str:
         parts: list[str] = []
         if passage is not None and passage.heading:
             parts.append(f"section '{passage.heading}'")
         if passage is not None and scored.hit.words > 0:
             present = set(self._tokenizer.terms(passage.indexed_text))
-            shared = [term for term in terms if term in present][:_MAX_WORDS]
+            shared = echoes.within(present)[:_MAX_WORDS]
             if shared:
                 parts.append(f"words: {', '.join(shared)}")
         meaning = judge.meaning(scored.hit)
