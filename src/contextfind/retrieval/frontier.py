@@ -24,7 +24,8 @@ class WalkRules:
     global_search_topk: directories to start from, and leaves whose parents are started from.
     batch: directories opened per round. children: records asked of each by each channel; 5 measured
         the same as 20 on three sets, at half the work.
-    max_convergence_rounds: the walk ends when the best hits stayed the same that many rounds.
+    max_convergence_rounds: the walk ends when the best hits stayed the same that many rounds; 1 measured
+        the same as 3 on three sets, in half the probes.
     max_rounds: the walk ends at the latest then, however restless the pool.
     """
 
@@ -32,7 +33,7 @@ class WalkRules:
     global_search_topk: int = 10
     batch: int = 4
     children: int = 5
-    max_convergence_rounds: int = 3
+    max_convergence_rounds: int = 1
     max_rounds: int = 64
 
 
