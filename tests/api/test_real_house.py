@@ -194,3 +194,17 @@ async def test_provenance_shows_the_walk_and_is_the_same_on_every_call(http, ali
 async def test_without_the_flag_there_is_no_provenance(http, alice):
     response = await http.post(FIND, json={"query": "x"}, headers=alice)
     assert "provenance" not in result_of(response)
+
+
+async def test_a_zip_that_cannot_be_used_is_refused_at_once_and_adds_nothing(http, alice):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("good.md", "fine")
+        archive.writestr("../../etc/x.md", "evil")
+    for data in (buffer.getvalue(), packed()[:-30]):
+        files = {"file": ("docs.zip", data, "application/zip")}
+        upload = await http.post("/api/v1/resources/temp_upload", files=files, headers=alice)
+        body = {"temp_file_id": result_of(upload)["temp_file_id"], "to": DOCS, "wait": True}
+        refused = await http.post("/api/v1/resources", json=body, headers=alice)
+        error_of(refused, 400, "INVALID_ARGUMENT")
+    assert result_of(await http.get("/api/v1/tasks", headers=alice)) == []

@@ -101,7 +101,7 @@ class Jobs:
             to name it. Adds to overlapping places are carried out in the order of these calls.
 
         Raises:
-            InvalidArgumentError: neither or both of upload and path.
+            InvalidArgumentError: neither or both of upload and path, or an upload that cannot be used.
             NotFoundError: no such upload or path. PermissionDeniedError: not the caller's to read or write.
 
         """
@@ -113,6 +113,8 @@ class Jobs:
         source = await self._source(
             identity, request.upload, request.path, request.source_name, own=own
         )
+        if request.upload is not None:
+            await source.entries(_nothing)  # a zip that cannot be used is refused here, not later
         root = _root(request, source, request.source_name or source.name)
         check_place(identity, root)
         now = self._desk.clock()
@@ -320,6 +322,11 @@ class _Spec:
             exclude=self.lists["exclude"],
             ignore_dirs=self.lists["ignore_dirs"],
         )
+
+
+def _nothing(_: str) -> bool:
+    """Prune no directory."""
+    return False
 
 
 def _root(request: AddRequest, source: FileSource, name: str) -> Uri:
