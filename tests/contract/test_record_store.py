@@ -625,6 +625,7 @@ async def test_the_backlog_counts_below_an_address_and_in_an_account(store: Stor
     )
     await store.commit(writing(draft("resources/d/a", "w"), account="bolt"))
     assert await store.backlog() == Backlog(4, 2)
+    assert (await store.backlog()).position == await store.position() > 0
     assert await store.backlog("acme") == Backlog(3, 2)
     assert await store.backlog("acme", at("resources/d")) == Backlog(2, 1)
     assert await store.backlog(under=at("resources/d")) == Backlog(3, 1)

@@ -175,8 +175,9 @@ class Jobs:
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:
-            job = await self.get(identity, job_id)
             running = self._running.get(job_id)
+            beats = 0 if running is None else running.changed.beats
+            job = await self.get(identity, job_id)
             if job.state.ended or running is None:
                 return job
             left = None if end is None else end - loop.time()
@@ -186,7 +187,7 @@ class Jobs:
                     f"ask GET /api/v1/tasks/{job_id}",
                     {"task_id": job_id},
                 )
-            await running.changed.wait(left)
+            await running.changed.wait(left, beats)
 
     async def cancel(self, identity: Identity, job_id: str) -> Job:
         """Stop a job; what it has committed stays. One that has ended stays as it is."""

@@ -49,25 +49,28 @@ class Settling:
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:
+            beats = self._pulse.beats
             backlog = await self._store.backlog(account, under, user)
             failing = self._worker.failing or self._worker.refusing if backlog.texts else ""
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:
-                await self._indexed(end)
+                await self._indexed(backlog.position, end)
                 note = f"{backlog.texts} texts wait for the embedder: {failing}" if failing else ""
                 return Settled(backlog.texts, backlog.directories, note)
             left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
             if left <= 0:
                 note = f"not finished within {timeout:g} s; the work goes on"
                 return Settled(backlog.texts, backlog.directories, note)
-            await self._pulse.wait(left)
+            await self._pulse.wait(left, beats)
 
-    async def _indexed(self, end: float | None) -> None:
-        """Return when the index shows what the store holds now, or at `end`."""
-        target = await self._store.position()
+    async def _indexed(self, target: int, end: float | None) -> None:
+        """Return when the index has come to a position of the log, or at `end`."""
         loop = asyncio.get_running_loop()
-        while await self._index.position() < target:
+        while True:
+            beats = self._pulse.beats
+            if await self._index.position() >= target:
+                return
             left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
             if left <= 0:
                 return
-            await self._pulse.wait(left)
+            await self._pulse.wait(left, beats)

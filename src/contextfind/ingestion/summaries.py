@@ -53,6 +53,7 @@ class SummaryWorker:
         """Work until cancelled."""
         while True:
             await self._calm.wait()
+            beats = self._desk.written.beats
             try:
                 position = await self._desk.store.position()
                 if await self._step():
@@ -62,7 +63,7 @@ class SummaryWorker:
                 _log.warning("summaries cannot be written, trying again: %s", fault)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            await self._more(position)
+            await self._more(position, beats)
 
     async def _step(self) -> bool:
         """Summarise the deepest stale directories; return whether there were any."""
@@ -75,11 +76,11 @@ class SummaryWorker:
         self._pulse.beat()
         return bool(stale)
 
-    async def _more(self, position: int) -> None:
+    async def _more(self, position: int, beats: int) -> None:
         """Return when a directory may have become stale: with or without a log entry."""
         waits: tuple[asyncio.Future[Any], ...] = (
             asyncio.ensure_future(self._desk.store.wait_beyond(position)),
-            asyncio.ensure_future(self._desk.written.wait(_LOOK_SECONDS)),
+            asyncio.ensure_future(self._desk.written.wait(_LOOK_SECONDS, beats)),
         )
         try:
             done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

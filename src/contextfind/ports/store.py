@@ -1,7 +1,7 @@
 """The truth: records, their passages and vectors, and the log of what changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -117,10 +117,15 @@ class StaleDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How much is still to be done below an address: texts to embed, directories to summarise."""
+    """How much is still to be done below an address: texts to embed, directories to summarise.
+
+    position: where the log stood at that very moment; an index that is there shows all that is done.
+        (`RecordStore.position` may learn of a commit a little later than a reader sees it.)
+    """
 
     texts: int
     directories: int
+    position: int = field(default=0, compare=False)
 
 
 class RecordStore(Protocol):

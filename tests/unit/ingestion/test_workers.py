@@ -1,4 +1,5 @@
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
@@ -7,11 +8,16 @@ from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.domain.errors import ConflictError, UnavailableError
+from contextfind.domain.records import ContextType, Level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import Change, Commit, Committed
+from contextfind.ingestion.settling import Settling
+from contextfind.ports import Change, Commit, Committed, RecordDraft
+from tests.builders import NOON
+from tests.fakes import FakeEmbedder
 from tests.households import ANN, DOCS, Household, household
 
 
@@ -152,3 +158,23 @@ async def test_the_summaries_outlive_a_conflict_and_say_so(
         assert failures == [0]
         assert "it is a file" in caplog.text
         assert "a.md" in await house.browser.overview(ANN, DOCS)
+
+
+class LateStore(MemoryRecordStore):
+    """Learns of its own commits later than its readers do, as a store with a writer of its own may."""
+
+    async def position(self) -> int:
+        return 0
+
+
+async def test_settling_waits_for_the_position_that_belongs_to_the_backlog() -> None:
+    store, index, pulse = LateStore(), MemoryIndex(WordTokenizer()), Pulse()
+    draft = RecordDraft(DOCS.child("a.md"), Level.DETAIL, ContextType.RESOURCE, "a", ())
+    await store.commit(Commit("acme", NOON, put=[draft]))
+    worker = EmbeddingWorker(store, FakeEmbedder(), pulse, time.perf_counter)
+    settled = asyncio.create_task(Settling(store, index, worker, pulse).settle(None, None, 10))
+    await asyncio.sleep(0.05)
+    assert not settled.done()
+    await index.follow(await store.changes(0, 10))
+    pulse.beat()
+    await settled

@@ -92,7 +92,7 @@ class MemoryRecordStore:
             for holder, uri in tree.stale
             if _counts(holder, uri, account, user) and uri.is_under(top)
         ]
-        return Backlog(len(texts), len(directories))
+        return Backlog(len(texts), len(directories), tree.position)
 
     async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
         """See `RecordStore.get`."""

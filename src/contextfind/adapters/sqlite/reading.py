@@ -184,7 +184,8 @@ def read_backlog(
         f"SELECT count(*) FROM stale WHERE {stale.sql}",  # noqa: S608 - fixed text, bound values
         stale.values,
     ).fetchone()
-    return Backlog(texts, directories)
+    (position,) = connection.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()
+    return Backlog(texts, directories, position)
 
 
 def read_changes(connection: sqlite3.Connection, after: int, limit: int, most: int) -> list[Change]:
