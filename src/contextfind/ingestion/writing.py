@@ -14,13 +14,13 @@ from contextfind.domain.errors import (
     InvalidUriError,
 )
 from contextfind.domain.identity import Identity
-from contextfind.domain.records import Record, split_level
+from contextfind.domain.records import split_level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import BlobStore, Clock, Commit, Committed, RecordStore
+from contextfind.ports import BlobStore, Clock, Commit, Committed, RecordStore, body_of
 
 T = TypeVar("T")
 WriteMode = Literal["create", "replace", "append"]
@@ -151,12 +151,7 @@ class Writer:
                 f"{uri.text!r} exists; write it with mode 'replace' or 'append'",
                 {"resource": uri.text},
             )
-        return await self._body(old)
-
-    async def _body(self, record: Record) -> str:
-        if not record.content:
-            return record.abstract
-        return (await self._desk.blobs.get(record.content)).decode("utf-8", "replace")
+        return await body_of(old, self._desk.blobs)
 
 
 async def file_away(desk: Desk, account: str, *drafted: Drafted) -> int:

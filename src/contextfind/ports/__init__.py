@@ -20,6 +20,7 @@ from contextfind.ports.store import (
     RecordStore,
     SourceMark,
     StaleDirectory,
+    body_of,
 )
 
 Clock = Callable[[], datetime]  # the time now, in UTC
@@ -60,4 +61,5 @@ __all__ = [
     "Tokenizer",
     "UploadShelf",
     "User",
+    "body_of",
 ]

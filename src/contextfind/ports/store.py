@@ -261,3 +261,15 @@ class BlobStore(Protocol):
 
         """
         ...
+
+
+async def body_of(record: Record, blobs: BlobStore) -> str:
+    """Return the whole text of a record: its blob, or the abstract where that is all there is.
+
+    Raises:
+        NotFoundError: the blob is lost. UnavailableError: it cannot be read.
+
+    """
+    if not record.content:
+        return record.abstract
+    return (await blobs.get(record.content)).decode("utf-8", "replace")

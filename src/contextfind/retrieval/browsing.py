@@ -9,7 +9,7 @@ from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, Record, split_level
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports import BlobStore, RecordStore
+from contextfind.ports import BlobStore, RecordStore, body_of
 
 _EPOCH = datetime.fromtimestamp(
     0, UTC
@@ -56,11 +56,11 @@ class Browser:
         """
         directory, level = split_level(uri)
         if level is not None:
-            return await self._body(await self._at(identity, directory, level, "summary"))
+            return await body_of(await self._at(identity, directory, level, "summary"), self._blobs)
         records = await self._here(identity, uri)
         leaf = next((record for record in records if record.is_leaf), None)
         if leaf is not None:
-            return await self._body(leaf)
+            return await body_of(leaf, self._blobs)
         if records or _is_scope(identity, uri):
             raise InvalidArgumentError(
                 f"{uri.text!r} is a directory; expected a file. List it with fs/ls, or read its "
@@ -88,7 +88,7 @@ class Browser:
             records = [] if parent is None else await self._here(identity, parent)
         found = next((record for record in records if record.level is Level.OVERVIEW), None)
         if found is not None:
-            return await self._body(found)
+            return await body_of(found, self._blobs)
         if _is_scope(identity, directory):
             return ""
         raise _missing(uri, "resource")
@@ -142,11 +142,6 @@ class Browser:
             if record.level is level:
                 return record
         raise _missing(uri, kind)
-
-    async def _body(self, record: Record) -> str:
-        if not record.content:
-            return record.abstract
-        return (await self._blobs.get(record.content)).decode("utf-8", "replace")
 
     async def _must_be_directory(self, identity: Identity, uri: Uri) -> None:
         records = await self._here(identity, uri)

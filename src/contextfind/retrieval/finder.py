@@ -11,7 +11,7 @@ from contextfind.domain.records import Record, Vector
 from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
-from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer
+from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, body_of
 from contextfind.retrieval.frontier import Scored
 from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.reasons import ReasonWriter
@@ -194,10 +194,8 @@ class Finder:
         record = next((r for r in records if r.level is hit.level), None)
         if record is None:
             return None
-        if not record.content:
-            return record.abstract
         try:
-            return (await self._with.blobs.get(record.content)).decode("utf-8", "replace")
+            return await body_of(record, self._with.blobs)
         except (NotFoundError, UnavailableError):
             return None
 
