@@ -8,8 +8,8 @@ import pytest
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.adapters.local.nano import NanoEmbedder
-from contextfind.adapters.openai.embeddings import EmbeddingSettings, OpenAIEmbedder
-from contextfind.adapters.openai.endpoint import EndpointSettings
+from contextfind.adapters.remote.embeddings import EmbeddingSettings, OpenAIEmbedder
+from contextfind.adapters.remote.endpoint import EndpointSettings
 from contextfind.ports.models import Embedder, Purpose
 from tests.stubs.embedder import StubEmbedder, stub_embedder
 

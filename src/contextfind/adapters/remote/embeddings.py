@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from contextfind.adapters.openai.breaker import Breaker, BreakerState
-from contextfind.adapters.openai.endpoint import Endpoint, EndpointSettings, Patience
-from contextfind.adapters.openai.failures import ProviderError
-from contextfind.adapters.openai.vectors import unit_rows
+from contextfind.adapters.remote.breaker import Breaker, BreakerState
+from contextfind.adapters.remote.endpoint import Endpoint, EndpointSettings, Patience
+from contextfind.adapters.remote.failures import ProviderError
+from contextfind.adapters.remote.vectors import unit_rows
 from contextfind.domain.errors import FailedPreconditionError
 from contextfind.domain.images import Image
 from contextfind.domain.plain_text import plain_text

@@ -1,6 +1,6 @@
 import pytest
 
-from contextfind.adapters.openai.breaker import Breaker, BreakerState
+from contextfind.adapters.remote.breaker import Breaker, BreakerState
 
 
 class Hands:

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from contextfind.adapters.openai.breaker import Breaker
-from contextfind.adapters.openai.failures import ProviderError, refusal
+from contextfind.adapters.remote.breaker import Breaker
+from contextfind.adapters.remote.failures import ProviderError, refusal
 from contextfind.domain.errors import ConfigError
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.adapters.openai.failures import ProviderError
+from contextfind.adapters.remote.failures import ProviderError
 from contextfind.domain.records import Matrix
 
 

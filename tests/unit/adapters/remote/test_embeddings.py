@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contextfind.adapters.openai.breaker import Breaker, BreakerState
-from contextfind.adapters.openai.embeddings import EmbeddingSettings, OpenAIEmbedder
-from contextfind.adapters.openai.endpoint import LONGEST_RETRY_AFTER, EndpointSettings, Patience
-from contextfind.adapters.openai.failures import ProviderError
+from contextfind.adapters.remote.breaker import Breaker, BreakerState
+from contextfind.adapters.remote.embeddings import EmbeddingSettings, OpenAIEmbedder
+from contextfind.adapters.remote.endpoint import LONGEST_RETRY_AFTER, EndpointSettings, Patience
+from contextfind.adapters.remote.failures import ProviderError
 from contextfind.domain.errors import ConfigError, FailedPreconditionError
 from contextfind.domain.images import Image
 from tests.stubs.embedder import Data, Fault, StubEmbedder, stub_embedder

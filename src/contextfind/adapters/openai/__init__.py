@@ -1,1 +1,0 @@
-"""Openai: see docs/architecture.md."""

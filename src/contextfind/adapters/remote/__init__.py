@@ -1,0 +1,1 @@
+"""Remote: see docs/architecture.md."""

@@ -1,0 +1,136 @@
+"""Settings -> the concrete adapters of one data directory."""
+
+import asyncio
+import logging
+import shutil
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.images.web import WebImages
+from contextfind.adapters.local.words import WordTokenizer
+from contextfind.adapters.remote.embeddings import OpenAIEmbedder
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.config.model import Settings
+from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionError
+from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
+from contextfind.ports import Embedder, IdentityStore
+from contextfind.retrieval.seeing import Sight
+from contextfind.wiring.models import open_embedder
+from contextfind.wiring.surroundings import Surroundings
+
+_log = logging.getLogger(__name__)
+_FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not wanted any more
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The concrete adapters of one data directory, opened."""
+
+    store: SqliteRecordStore
+    blobs: FileBlobs
+    index: EmbeddedIndex
+    embedder: Embedder
+    tokenizer: WordTokenizer
+    job_store: SqliteJobStore
+    identities: SqliteIdentityStore
+    uploads: LocalShelf
+    sight: Sight | None = None
+
+
+async def open_engines(
+    settings: Settings, around: Surroundings, stack: AsyncExitStack, *, reembed: bool
+) -> Engines:
+    """Open the data directory; `stack` closes everything in reverse order."""
+    directory = Path(settings.storage.path)
+    lock = DirectoryLock(directory)
+    await asyncio.to_thread(lock.acquire)
+    stack.callback(lock.release)
+    database = await Database.open(directory)
+    store = SqliteRecordStore(database)
+    stack.push_async_callback(store.aclose)
+    identities = SqliteIdentityStore(database)
+    await _ensure_default_account(identities, around.clock())
+    blobs = FileBlobs(directory / "blobs")
+    stack.push_async_callback(blobs.aclose)
+    uploads = LocalShelf(
+        directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
+    )
+    stack.push_async_callback(uploads.aclose)
+    await uploads.sweep(_FORGOTTEN)
+    tokenizer = WordTokenizer()
+    embedder = await open_embedder(settings.embedding, stack)
+    await _check_fingerprint(store, embedder, directory, reembed=reembed)
+    index = await _open_index(directory / "index", store, embedder, tokenizer)
+    stack.push_async_callback(index.aclose)
+    return Engines(
+        store=store,
+        blobs=blobs,
+        index=index,
+        embedder=embedder,
+        tokenizer=tokenizer,
+        job_store=SqliteJobStore(database),
+        identities=identities,
+        uploads=uploads,
+        sight=_open_sight(embedder, store, blobs, stack),
+    )
+
+
+def _open_sight(
+    embedder: Embedder, store: SqliteRecordStore, blobs: FileBlobs, stack: AsyncExitStack
+) -> Sight | None:
+    """Return what pictures are looked at with, None when the embedder takes text only."""
+    if not (isinstance(embedder, OpenAIEmbedder) and embedder.accepts_images):
+        return None
+    fetcher = WebImages()
+    stack.push_async_callback(fetcher.aclose)
+    return Sight(embedder, fetcher, store, blobs)
+
+
+async def _open_index(
+    directory: Path, store: SqliteRecordStore, embedder: Embedder, tokenizer: WordTokenizer
+) -> EmbeddedIndex:
+    """Return the index, built anew when an older database was put back beside it."""
+    sizes = (embedder.dimension, embedder.fingerprint)
+    index = await EmbeddedIndex.open(directory, *sizes, tokenizer)
+    ahead = await index.position() - await store.position()
+    if ahead <= 0:
+        return index
+    _log.warning("the index is %d changes ahead of the database and is built anew", ahead)
+    await index.aclose()
+    await asyncio.to_thread(shutil.rmtree, directory)
+    return await EmbeddedIndex.open(directory, *sizes, tokenizer)
+
+
+async def _check_fingerprint(
+    store: SqliteRecordStore, embedder: Embedder, directory: Path, *, reembed: bool
+) -> None:
+    """Refuse vectors of another embedder: their cosines with ours would mean nothing."""
+    before = await store.fingerprint()
+    if before == embedder.fingerprint:
+        return
+    if before is not None and not reembed:
+        raise FailedPreconditionError(
+            f"the data in {directory} was made by embedder {before!r}, but the configuration names "
+            f"{embedder.fingerprint!r}; go back to the former one, or embed everything again with: "
+            f"contextfind serve --data {directory} --reembed"
+        )
+    if before is not None:
+        await store.forget_vectors()
+    await store.set_fingerprint(embedder.fingerprint)
+
+
+async def _ensure_default_account(identities: IdentityStore, now: datetime) -> None:
+    """Make the tenant of dev mode and of the one ready key, so that keys can be made for it."""
+    try:
+        await identities.add_account(DEFAULT_ACCOUNT, DEFAULT_USER, now)
+    except AlreadyExistsError:
+        return

@@ -1,0 +1,125 @@
+"""settings -> engines -> services -> House, closed in reverse order."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextfind.config.model import Settings
+from contextfind.ingestion.ingest import Ingest
+from contextfind.ingestion.jobs import Jobs
+from contextfind.ingestion.passages import PassageRules
+from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.writing import Desk, Writer
+from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
+from contextfind.retrieval.browsing import Browser
+from contextfind.retrieval.finder import Finder
+from contextfind.wiring.engines import Engines, open_engines
+from contextfind.wiring.services import Workers, build_finder, job_desk, start_workers, stop_workers
+from contextfind.wiring.surroundings import Surroundings
+
+_log = logging.getLogger(__name__)
+_CPU_THREADS = 2  # parsing beside the event loop; more only fight for the same two cores
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """Everything a server needs; `open` builds it, leaving the context closes it in reverse."""
+
+    settings: Settings
+    finder: Finder
+    browser: Browser
+    writer: Writer
+    jobs: Jobs
+    settling: Settling
+    uploads: UploadShelf
+    identities: IdentityStore
+    clock: Clock
+    new_id: IdMaker
+    _engines: Engines
+    _workers: Workers
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        settings: Settings,
+        surroundings: Surroundings | None = None,
+        *,
+        served: Sequence[Path] = (),
+        reembed: bool = False,
+    ) -> AsyncIterator["House"]:
+        """Open the data directory, start the workers, and give the house.
+
+        served: paths that the server itself may add (`Jobs.add_resource(own=True)`), and nobody else.
+        reembed: drop all vectors when they were made by another embedder, and make them anew.
+
+        Raises:
+            FailedPreconditionError: the directory is in use, newer, or made by another embedder.
+            UnavailableError: a file cannot be opened, or the embedder's dimension cannot be learnt.
+
+        """
+        around = surroundings or Surroundings.real()
+        async with AsyncExitStack() as stack:
+            engines = await open_engines(settings, around, stack, reembed=reembed)
+            cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
+            stack.callback(cpu.shutdown)
+            passages = settings.ingestion
+            rules = PassageRules(passages.passage_target, passages.passage_longest)
+            desk = Desk(engines.store, engines.blobs, around.clock, cpu, rules)
+            pulse = Pulse()
+            workers = start_workers(engines, desk, pulse, around)
+            stack.push_async_callback(stop_workers, workers)
+            settling = Settling(engines.store, engines.index, workers.embedding, pulse)
+            ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
+            jobs = Jobs(job_desk(settings, engines, around, ingest, settling, served))
+            stack.push_async_callback(jobs.aclose)
+            resumed = await jobs.resume()
+            if resumed:
+                _log.info("%d unfinished tasks of the last run go on", resumed)
+            yield cls(
+                settings=settings,
+                finder=build_finder(settings, engines, workers, around),
+                browser=Browser(engines.store, engines.blobs),
+                writer=Writer(desk),
+                jobs=jobs,
+                settling=settling,
+                uploads=engines.uploads,
+                identities=engines.identities,
+                clock=around.clock,
+                new_id=around.new_id,
+                _engines=engines,
+                _workers=workers,
+            )
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Return `ok` or one line of what is wrong for: store, index, embedder, and each worker."""
+        await self._engines.store.position()  # an answer of the store is all that is asked
+        return {
+            "store": "ok",
+            "index": self._workers.follower.standing,
+            "embedder": self._workers.embedding.failing or "ok",
+            **{
+                f"worker {name}": "stopped; the log says why" if task.done() else "ok"
+                for name, task in self._workers.tasks.items()
+            },
+        }
+
+    async def status(
+        self, account: str | None = None, user: str | None = None
+    ) -> dict[str, object]:
+        """Return counts, the work that waits, and the engines' figures.
+
+        Of an account as one of its users may know it, or of all of them.
+        """
+        backlog = await self._engines.store.backlog(account, user=user)
+        embedder = self._engines.embedder
+        return {
+            "counts": await self._engines.store.counts(account, user),
+            "backlog": {"texts": backlog.texts, "directories": backlog.directories},
+            "index": self._engines.index.stats(),
+            "embedder": {"fingerprint": embedder.fingerprint, "dimension": embedder.dimension},
+        }

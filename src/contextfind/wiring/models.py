@@ -1,0 +1,57 @@
+"""Settings -> the models that are asked."""
+
+from contextlib import AsyncExitStack
+
+from contextfind.adapters.local import hash as hashed
+from contextfind.adapters.local import nano
+from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.adapters.local.nano import NanoEmbedder
+from contextfind.adapters.remote import embeddings
+from contextfind.adapters.remote.embeddings import OpenAIEmbedder
+from contextfind.adapters.remote.endpoint import EndpointSettings
+from contextfind.config.model import EmbeddingSettings
+from contextfind.domain.documents import TEXT_RECIPE
+from contextfind.domain.scoring import Calibration
+from contextfind.ports import Embedder
+
+
+async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
+    """Return the embedder that the settings name, ready to be asked."""
+    embedder = _embedder(settings)
+    stack.push_async_callback(embedder.aclose)
+    if isinstance(embedder, OpenAIEmbedder):
+        await embedder.open()  # may have to ask for its dimension
+    return embedder
+
+
+def _embedder(settings: EmbeddingSettings) -> Embedder:
+    if settings.provider == "hash":
+        size = hashed.DIMENSION if settings.dimension is None else settings.dimension
+        return HashEmbedder(TEXT_RECIPE, size, _calibration(settings, hashed.CALIBRATION))
+    if settings.provider == "local":
+        return NanoEmbedder(TEXT_RECIPE, _calibration(settings, nano.CALIBRATION))
+    asked = embeddings.EmbeddingSettings(
+        model=settings.model,
+        recipe=TEXT_RECIPE,
+        batch_size=settings.batch_size,
+        max_characters=settings.max_characters,
+        dimension=settings.dimension,
+        query_prefix=settings.query_prefix,
+        document_prefix=settings.document_prefix,
+        query_fields=settings.query_fields,
+        document_fields=settings.document_fields,
+        calibration=_calibration(settings, embeddings.CALIBRATION),
+        accepts_images=settings.accepts_images,
+    )
+    endpoint = EndpointSettings(
+        base_url=settings.api_base,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        api_key=settings.api_key,
+    )
+    return OpenAIEmbedder(asked, endpoint)
+
+
+def _calibration(settings: EmbeddingSettings, usual: Calibration) -> Calibration:
+    floor, span = settings.calibration_floor, settings.calibration_span
+    return usual if floor is None or span is None else Calibration(floor, span)

@@ -1,0 +1,115 @@
+"""Engines -> the services that use them."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextfind.adapters.files.allowed import AllowedPaths
+from contextfind.config.model import Settings
+from contextfind.domain.scoring import ScoreRules
+from contextfind.ingestion.embedding import EmbeddingWorker
+from contextfind.ingestion.follower import Follower
+from contextfind.ingestion.ingest import Ingest
+from contextfind.ingestion.jobs import JobDesk
+from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.summaries import SummaryWorker
+from contextfind.ingestion.writing import Desk
+from contextfind.retrieval.finder import Finder, Reading
+from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.walk import HierarchicalRetriever
+from contextfind.wiring.engines import Engines
+from contextfind.wiring.surroundings import Surroundings
+
+_log = logging.getLogger(__name__)
+_INDEX_PATIENCE = 30.0  # seconds a find waits for an index that is being rebuilt after a start
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The services that run behind the requests, and their tasks by name."""
+
+    follower: Follower
+    embedding: EmbeddingWorker
+    summaries: SummaryWorker
+    tasks: Mapping[str, "asyncio.Task[None]"]
+
+
+def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundings) -> Workers:
+    """Start what runs behind the requests."""
+    follower = Follower(engines.store, engines.index, pulse)
+    embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
+    summaries = SummaryWorker(desk, pulse)
+    tasks = {
+        "follower": _task("follower", follower.run()),
+        "embedding": _task("embedding", embedding.run()),
+        "summaries": _task("summaries", summaries.run()),
+    }
+    return Workers(follower, embedding, summaries, tasks)
+
+
+def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(_report_end)
+    return task
+
+
+def _report_end(task: "asyncio.Task[None]") -> None:
+    if not task.cancelled() and task.exception() is not None:
+        _log.error("worker %s stopped", task.get_name(), exc_info=task.exception())
+
+
+async def stop_workers(workers: Workers) -> None:
+    """Cancel the workers and wait until they are gone."""
+    for task in workers.tasks.values():
+        task.cancel()
+    await asyncio.gather(*workers.tasks.values(), return_exceptions=True)
+
+
+def job_desk(
+    settings: Settings,
+    engines: Engines,
+    around: Surroundings,
+    ingest: Ingest,
+    settling: Settling,
+    served: Sequence[Path],
+) -> JobDesk:
+    """Return what the tasks that add resources work with."""
+    return JobDesk(
+        jobs=engines.job_store,
+        ingest=ingest,
+        settling=settling,
+        uploads=engines.uploads,
+        paths=AllowedPaths([Path(path) for path in settings.server.allowed_paths]),
+        own_paths=AllowedPaths(served),
+        clock=around.clock,
+        new_id=around.new_id,
+    )
+
+
+def build_finder(
+    settings: Settings, engines: Engines, workers: Workers, around: Surroundings
+) -> Finder:
+    """Return the finder with the rules of ov.conf `retrieval`."""
+    knobs = settings.retrieval
+    scores = ScoreRules(knobs.score_propagation_alpha, knobs.meaning_weight, knobs.directory_own)
+    walk = WalkRules(
+        candidates=knobs.candidates,
+        global_search_topk=knobs.global_search_topk,
+        batch=knobs.batch,
+        children=knobs.children,
+        max_convergence_rounds=knobs.max_convergence_rounds,
+    )
+    retriever = HierarchicalRetriever(engines.index, engines.embedder.calibration, scores, walk)
+    reading = Reading(
+        store=engines.store,
+        blobs=engines.blobs,
+        embedder=engines.embedder,
+        tokenizer=engines.tokenizer,
+        ready=lambda: workers.follower.ready(_INDEX_PATIENCE),
+        timer=around.timer,
+        sight=engines.sight,
+    )
+    return Finder(reading, retriever)
