@@ -1,6 +1,6 @@
 """The kinds of model the house may call, and the tokenizer of the word index."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -76,15 +76,32 @@ class Message:
 
 
 class ChatModel(Protocol):
-    """A language model that answers in text."""
+    """A language model that answers in text.
+
+    name: which model answers; another name may give other answers to the same messages.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - described above
 
     async def complete(
-        self, messages: Sequence[Message], max_tokens: int, schema: object = None
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, object] | None = None,
     ) -> str:
-        """Return the answer; with a JSON schema, text that should parse as such JSON.
+        """Return the answer, never blank, without the model's thinking aloud.
+
+        Any text is accepted. schema: a JSON schema of an object (all properties required, no others)
+        that is asked for; not all models keep to it, so read the answer with `json_in` and check it.
 
         Raises:
-            UnavailableError: no answer within the deadline.
+            UnavailableError: no answer within the model's time, or a blank one;
+                `details["retryable"]` false when trying again cannot help.
 
         """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of sockets."""
         ...

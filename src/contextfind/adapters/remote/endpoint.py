@@ -2,19 +2,27 @@
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import httpx
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+)
 
 from contextfind.adapters.remote.breaker import Breaker
 from contextfind.adapters.remote.failures import ProviderError, refusal
 from contextfind.domain.errors import ConfigError
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_ROUTES = ("/embeddings", "/chat/completions")  # often copied along with the base URL
 _FIRST_WAIT = 0.5  # seconds; doubled each time, then a random share between half and all of it
 _LONGEST_WAIT = 8.0
 LONGEST_RETRY_AFTER = 30.0  # a provider may ask for an hour; nobody waits that long for one call
@@ -24,7 +32,7 @@ LONGEST_RETRY_AFTER = 30.0  # a provider may ask for an hour; nobody waits that 
 class EndpointSettings:
     """Where a provider is and how to treat it.
 
-    base_url: up to and without `/embeddings`, e.g. `https://api.openai.com/v1`.
+    base_url: up to and without `/embeddings` or `/chat/completions`, e.g. `https://api.openai.com/v1`.
     timeout: seconds of one attempt, from connecting to the last byte.
     concurrency: attempts under way at once.
     """
@@ -59,8 +67,12 @@ class Endpoint:
         self._client = _client(settings)
         self.provider = urlsplit(settings.base_url).netloc.rpartition("@")[2]
 
-    async def post(self, path: str, body: Mapping[str, object], attempts: int) -> object:
+    async def post(
+        self, path: str, body: Mapping[str, object], attempts: int, within: float = math.inf
+    ) -> object:
         """Return the provider's answer; transient failures are tried again, `attempts` in all.
+
+        within: seconds after which no further attempt begins.
 
         Raises:
             ProviderError: refused, not answered, or at rest after too many failures.
@@ -68,7 +80,7 @@ class Endpoint:
         """
         retrying = AsyncRetrying(
             retry=retry_if_exception(_worth_retrying),
-            stop=stop_after_attempt(attempts),
+            stop=stop_after_attempt(attempts) | stop_before_delay(within),
             wait=self._wait,
             sleep=self._patience.sleep,
             reraise=True,
@@ -151,8 +163,11 @@ def _client(settings: EndpointSettings) -> httpx.AsyncClient:
         raise ConfigError(
             f"base URL {settings.base_url!r} of the model provider; expected http(s)://HOST/v1"
         )
+    base = settings.base_url.rstrip("/")
+    for route in _ROUTES:
+        base = base.removesuffix(route)
     return httpx.AsyncClient(
-        base_url=settings.base_url.rstrip("/").removesuffix("/embeddings") + "/",
+        base_url=base + "/",
         headers={"User-Agent": "contextfind"} | ({"Authorization": f"Bearer {key}"} if key else {}),
         timeout=settings.timeout,
         limits=httpx.Limits(max_connections=settings.concurrency),
