@@ -10,6 +10,7 @@ from contextfind.domain.records import Level, Record, split_level
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import BlobStore, RecordStore, body_of
+from contextfind.retrieval.uses import Count, uncounted
 
 _EPOCH = datetime.fromtimestamp(
     0, UTC
@@ -41,11 +42,14 @@ class Browser:
 
     Every method raises NotFoundError where nothing is, and PermissionDeniedError for somebody
     else's tree. Addresses may be spelled `DIR/.abstract.md` and `DIR/.overview.md`.
+
+    count: told of each record whose text was read; listings count nothing.
     """
 
-    def __init__(self, store: RecordStore, blobs: BlobStore) -> None:
+    def __init__(self, store: RecordStore, blobs: BlobStore, count: Count = uncounted) -> None:
         self._store = store
         self._blobs = blobs
+        self._count = count
 
     async def read(self, identity: Identity, uri: Uri) -> str:
         """Return the whole text of a file (or of a directory's summary, spelled as a file).
@@ -56,11 +60,11 @@ class Browser:
         """
         directory, level = split_level(uri)
         if level is not None:
-            return await body_of(await self._at(identity, directory, level, "summary"), self._blobs)
+            return await self._body(await self._at(identity, directory, level, "summary"))
         records = await self._here(identity, uri)
         leaf = next((record for record in records if record.is_leaf), None)
         if leaf is not None:
-            return await body_of(leaf, self._blobs)
+            return await self._body(leaf)
         if records or _is_scope(identity, uri):
             raise InvalidArgumentError(
                 f"{uri.text!r} is a directory; expected a file. List it with fs/ls, or read its "
@@ -74,6 +78,7 @@ class Browser:
         directory, _ = split_level(uri)
         records = await self._here(identity, directory)
         if records:
+            self._count(records[0].id)
             return records[0].abstract
         if _is_scope(identity, directory):
             return ""
@@ -88,7 +93,7 @@ class Browser:
             records = [] if parent is None else await self._here(identity, parent)
         found = next((record for record in records if record.level is Level.OVERVIEW), None)
         if found is not None:
-            return await body_of(found, self._blobs)
+            return await self._body(found)
         if _is_scope(identity, directory):
             return ""
         raise _missing(uri, "resource")
@@ -133,6 +138,11 @@ class Browser:
         if _is_scope(identity, uri):
             return Entry(uri, True, 0, _EPOCH, "", ())
         raise _missing(uri, "resource")
+
+    async def _body(self, record: Record) -> str:
+        text = await body_of(record, self._blobs)
+        self._count(record.id)
+        return text
 
     async def _here(self, identity: Identity, uri: Uri) -> Sequence[Record]:
         return await self._store.at(visible_to(identity, [uri]), uri)

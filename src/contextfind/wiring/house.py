@@ -83,7 +83,7 @@ class House:
             yield cls(
                 settings=settings,
                 finder=build_finder(settings, engines, workers, around),
-                browser=Browser(engines.store, engines.blobs),
+                browser=Browser(engines.store, engines.blobs, workers.uses.count),
                 writer=Writer(desk),
                 jobs=jobs,
                 settling=settling,

@@ -19,6 +19,7 @@ from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk
 from contextfind.retrieval.finder import Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.uses import Uses
 from contextfind.retrieval.walk import HierarchicalRetriever
 from contextfind.wiring.engines import Engines
 from contextfind.wiring.surroundings import Surroundings
@@ -34,6 +35,7 @@ class Workers:
     follower: Follower
     embedding: EmbeddingWorker
     summaries: SummaryWorker
+    uses: Uses
     tasks: Mapping[str, "asyncio.Task[None]"]
 
 
@@ -42,12 +44,14 @@ def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundin
     follower = Follower(engines.store, engines.index, pulse)
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
     summaries = SummaryWorker(desk, pulse)
+    uses = Uses(engines.store)
     tasks = {
         "follower": _task("follower", follower.run()),
         "embedding": _task("embedding", embedding.run()),
         "summaries": _task("summaries", summaries.run()),
+        "uses": _task("uses", uses.run()),
     }
-    return Workers(follower, embedding, summaries, tasks)
+    return Workers(follower, embedding, summaries, uses, tasks)
 
 
 def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
@@ -62,10 +66,11 @@ def _report_end(task: "asyncio.Task[None]") -> None:
 
 
 async def stop_workers(workers: Workers) -> None:
-    """Cancel the workers and wait until they are gone."""
+    """Cancel the workers, wait until they are gone, and write down the last uses."""
     for task in workers.tasks.values():
         task.cancel()
     await asyncio.gather(*workers.tasks.values(), return_exceptions=True)
+    await workers.uses.flush()
 
 
 def job_desk(
