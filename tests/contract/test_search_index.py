@@ -417,3 +417,22 @@ async def test_a_substring_of_a_name_or_a_tag_has_its_case(index: SearchIndex) -
     ):
         hits = await answer(index, Probe(ANN, where, 50, unit(1), ()))
         assert {hit.id for hit in hits} == found
+
+
+async def test_each_probe_is_explained_and_no_figure_counts_what_is_others(
+    index: SearchIndex,
+) -> None:
+    mine = [
+        make_change(i, make_record(i, f"viking://resources/{i}.md"), ["cache"], [i])
+        for i in (1, 2, 3)
+    ]
+    others = [
+        make_change(i, make_record(i, f"viking://resources/{i}.md", account="bolt"), ["cache"], [i])
+        for i in range(4, 50)
+    ]
+    await index.follow([*mine, *others])
+    wide, narrow = ask("cache", seed=3), ask("cache", seed=3, tag="no=where")
+    told, nothing = await index.explain([wide, narrow])
+    assert told.startswith("exact scan of 3 ")
+    assert "3" not in nothing
+    assert await index.explain([]) == []

@@ -74,6 +74,18 @@ class SearchIndex(Protocol):
         """
         ...
 
+    async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
+        """Return per probe one line of how it is answered: scanned, through a graph, by words alone.
+
+        For people who ask why; it costs another search, and a search itself notes nothing for it.
+        Figures count only what the probe may return, so nothing of others shows.
+
+        Raises:
+            InvalidArgumentError, UnavailableError: as for `search`.
+
+        """
+        ...
+
     async def position(self) -> int:
         """Return the log position up to which this index is current."""
         ...

@@ -9,6 +9,7 @@ import numpy as np
 from contextfind.adapters.embedded.mask import Mask
 from contextfind.adapters.embedded.meaning import Meaning, Ranked, best, largest
 from contextfind.adapters.embedded.patch import Patch, cut_out
+from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.segment import LEVELS, Group
@@ -71,6 +72,15 @@ class Answering:
         if filled > 1:
             found.sort(key=lambda pair: pair[0])
         return [hit for _, hit in found]
+
+    def explain(self, probe: Probe) -> str:
+        """Return how `hits` answers a probe: by answering it."""
+        begin = len(self._meaning.taken)
+        self.hits(probe)
+        by_words = "by words" if self._weigh(probe) is not None else "no word occurs"
+        if probe.vector is None:
+            return f"{by_words}, no vector to compare"
+        return f"{told(self._meaning.taken[begin:])}; {by_words}"
 
     def _sight(self, probe: Probe) -> _Sight:
         key = (probe.scope.account, probe.scope.user)

@@ -63,12 +63,15 @@ class EmbeddedIndex:
 
     async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
         """Answer all probes in one hop to a search thread."""
-        for probe in probes:
-            if probe.vector is not None:
-                self._check(probe.vector)
-        self._check_open()
+        self._check_probes(probes)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._searchers, self._answer, probes)
+
+    async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
+        """Say how the probes are answered, in one hop; counts no plans."""
+        self._check_probes(probes)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searchers, self._explain, probes)
 
     async def position(self) -> int:
         """Return the position of the last change followed."""
@@ -111,6 +114,16 @@ class EmbeddedIndex:
         with self._counting:
             self._plans.update(answering.plans)
         return answers
+
+    def _explain(self, probes: Sequence[Probe]) -> list[str]:
+        answering = Answering(self._upkeep.snapshot, self._rules)
+        return [answering.explain(probe) for probe in probes]
+
+    def _check_probes(self, probes: Sequence[Probe]) -> None:
+        for probe in probes:
+            if probe.vector is not None:
+                self._check(probe.vector)
+        self._check_open()
 
     def _check(self, vector: Vector) -> None:
         if vector.shape != (self._dimension,) or not np.isfinite(vector).all():

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from contextfind.adapters.embedded.graph import Graph
 from contextfind.adapters.embedded.patch import Patch
-from contextfind.adapters.embedded.planner import Neighbours, Skip, Task, plan, widen
+from contextfind.adapters.embedded.planner import Neighbours, Plan, Skip, Task, plan, widen
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.domain.records import Matrix, Vector
@@ -24,12 +24,16 @@ _SAMPLE = 4_096  # scores that give the first guess of the cut
 
 
 class Meaning:
-    """Cosines for one round trip; it keeps a buffer and counts the plans, so one thread each."""
+    """Cosines for one round trip; it keeps a buffer and counts the plans, so one thread each.
+
+    taken: which way was gone in the end, patch by patch, in the order they were asked for.
+    """
 
     def __init__(self, rules: IndexRules) -> None:
         self._rules = rules
         self._buffer: Matrix | None = None
         self.plans: Counter[str] = Counter()
+        self.taken: list[tuple[Task, Plan]] = []
 
     def nearest(self, patch: Patch, query: Vector, wanted: int) -> Ranked:
         """Return the best `wanted` candidates, ties to the earlier one; all if there are fewer."""
@@ -41,9 +45,11 @@ class Meaning:
         while graph is not None and isinstance(step, Neighbours):
             found = self._through(graph, patch, query, step.count)
             if len(found[0]) >= wanted:
+                self.taken.append((task, step))
                 return best(*found, wanted)
             step = widen(task, step, self._rules)
             self.plans["widened"] += 1
+        self.taken.append((task, step))
         if isinstance(step, Skip):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         vectors, records, counts = patch.vectors()

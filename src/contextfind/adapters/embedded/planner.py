@@ -1,6 +1,7 @@
 """How to find the nearest candidates: scan them, or walk the graph and drop what is no candidate."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextfind.adapters.embedded.rules import IndexRules
@@ -64,6 +65,21 @@ def widen(task: Task, asked: Neighbours, rules: IndexRules) -> Scan | Neighbours
     if asked.count >= task.nodes:
         return Scan()
     return _affordable(task, rules, asked.count * _WIDER)
+
+
+def told(taken: Sequence[tuple[Task, Plan]]) -> str:
+    """Return in words what was done for one probe in all its patches.
+
+    It counts candidates only: how large a graph is depends on what other people stored.
+    """
+    scanned = sum(task.candidates for task, step in taken if isinstance(step, Scan))
+    near = sum(task.candidates for task, step in taken if isinstance(step, Neighbours))
+    ways = []
+    if near:
+        ways.append(f"graph search among {near:,} vectors, the nearest scored exactly")
+    if scanned:
+        ways.append(f"exact scan of {scanned:,} vectors")
+    return " and ".join(ways) or "no candidate has a vector"
 
 
 def _affordable(task: Task, rules: IndexRules, count: int) -> Scan | Neighbours:

@@ -35,12 +35,20 @@ class MemoryIndex:
 
     async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
         """Answer each probe by looking at everything."""
+        self._check_all(probes)
+        return [self._answer(probe) for probe in probes]
+
+    async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
+        """Say of each probe how many records were looked at."""
+        self._check_all(probes)
+        return [f"exact scan of {len(self._candidates(probe)):,} records" for probe in probes]
+
+    def _check_all(self, probes: Sequence[Probe]) -> None:
         for probe in probes:
             if probe.vector is not None:
                 self._check(probe.vector)
             if unknown := store_conditions(probe.where):
                 raise InvalidArgumentError(f"the search index cannot answer {unknown}")
-        return [self._answer(probe) for probe in probes]
 
     async def position(self) -> int:
         """Return the position of the last change followed."""
@@ -80,14 +88,17 @@ class MemoryIndex:
                 f"a vector has {vector.shape} numbers; expected {self._dimension} finite ones"
             )
 
+    def _candidates(self, probe: Probe) -> "list[_Entry]":
+        return [
+            entry
+            for entry in sorted(self._entries.values(), key=_tree_order)
+            if probe.scope.allows(entry.record) and matches(probe.where, entry.record)
+        ]
+
     def _answer(self, probe: Probe) -> list[Hit]:
         seen = [e for e in self._entries.values() if _visible(probe, e.record)]
         words = _Words(seen, probe.terms)
-        found = [
-            _hit(entry, probe.vector, words)
-            for entry in sorted(seen, key=_tree_order)
-            if probe.scope.allows(entry.record) and matches(probe.where, entry.record)
-        ]
+        found = [_hit(entry, probe.vector, words) for entry in self._candidates(probe)]
         near = [hit for hit in found if hit.cosine is not None]
         near.sort(key=lambda hit: -(hit.cosine or 0.0))  # stable: ties stay in tree order
         telling = [hit for hit in found if hit.words > 0]

@@ -142,3 +142,41 @@ async def test_a_graph_asked_for_too_little_never_gives_fewer_than_there_are(
     assert stats["plan_neighbours"] == 1
     assert stats.get("plan_widened", 0) > 0 or limit == 1
     await index.aclose()
+
+
+async def test_it_says_whether_it_scanned_went_through_the_graph_or_by_words_alone() -> None:
+    index = await opened(None)
+    await index.follow(changes(30))
+    await asyncio.wrap_future(index._background.submit(int))
+    unknown = replace(QUESTION, terms=("nowhere",))
+    by_words = replace(QUESTION, vector=None)
+    nothing = replace(QUESTION, where=Tagged("no=where"))
+    assert await index.explain([QUESTION, unknown, by_words, nothing]) == [
+        "graph search among 30 vectors, the nearest scored exactly; by words",
+        "graph search among 30 vectors, the nearest scored exactly; no word occurs",
+        "by words, no vector to compare",
+        "no candidate has a vector; by words",
+    ]
+    await index.aclose()
+    with pytest.raises(UnavailableError):
+        await index.explain([QUESTION])
+
+
+async def test_where_the_graph_gave_too_little_it_says_that_it_scanned() -> None:
+    rules = replace(LOW, graph_floor=1, oversample=0, neighbour_cost=1, read_cost=1, gather_cost=1)
+    index = await opened(None, rules)
+    await index.follow(changes(30))
+    await asyncio.wrap_future(index._background.submit(int))
+    assert await index.explain([QUESTION]) == ["exact scan of 30 vectors; by words"]
+    await index.search([QUESTION])
+    assert index.stats()["plan_widened"] > 0
+    await index.aclose()
+
+
+async def test_explaining_counts_no_plans_and_a_search_explains_nothing() -> None:
+    index = await opened(None)
+    await index.follow(changes(3))
+    before = index.stats()
+    await index.explain([QUESTION])
+    assert index.stats() == before
+    await index.aclose()
