@@ -49,11 +49,23 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A hit with its own score and the final one, rounded as it is shown."""
+    """A hit, what it is worth, and what that was made of.
+
+    own: by its own text, both channels blended. score: the final one, rounded as it is shown.
+    semantic: the same without hotness. evidence: what the best file in `witness` is worth (the
+    hit's directory, or the directory itself); None when no file was seen there. reranked: what the
+    reranker said, which then is the semantic score; None when it was not asked or did not say.
+    hotness: how much and how lately it is used; None when that does not count.
+    """
 
     hit: Hit
     own: float
     score: float
+    semantic: float
+    witness: str
+    evidence: float | None
+    reranked: float | None = None
+    hotness: float | None = None
 
 
 class Frontier:
@@ -164,11 +176,22 @@ class Frontier:
             cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             rows = np.flatnonzero(scores >= cut)  # with all that tie for the last places
         scored = [
-            Scored(self._hits[row], self._own[row], score)
+            self._scored(row, score)
             for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
         ]
         scored.sort(key=lambda s: (-s.score, shown_address(s.hit.uri, s.hit.level)))
         return scored[:limit]
+
+    def _scored(self, row: int, score: float) -> Scored:
+        witness = self._source[row]
+        return Scored(
+            hit=self._hits[row],
+            own=self._own[row],
+            score=score,
+            semantic=score,
+            witness=witness,
+            evidence=self._evidence.get(witness),
+        )
 
     def _testify(self, directory: str, own: float) -> None:
         """Raise the evidence of a file's directory, and less with every step up."""
