@@ -5,14 +5,17 @@
 `b` is BM25 divided by the summed idf of all query terms (the index does that).
 `final = alpha * own + (1 - alpha) * parent`, where the parent's score is the evidence of its
 children: the best `own` in that directory. Measured in docs/benchmarks.md; below .35 is noise,
-.45 plausible, .6 strong.
+.45 plausible, .6 strong. What is used often and was changed lately may count too, see `HotnessRules`.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+_DAY = 86_400.0  # seconds
 
 Number = TypeVar("Number", float, NDArray[np.float64])  # one score, or those of many hits
 
@@ -72,3 +75,31 @@ def directory_score(own: Number, evidence: Number, directory_own: float) -> Numb
 def lone_directory_score(own: Number, directory_own: float) -> Number:
     """Return what a directory is worth below which no file was seen: its own text, with a discount."""
     return (1 - directory_own) * own
+
+
+@dataclass(frozen=True, slots=True)
+class HotnessRules:
+    """How much it counts that a record is used, named as in ov.conf `retrieval.hotness_*`.
+
+    alpha: share of hotness in the final score; 0 leaves it out. half_life_days: after that many
+        days without a change a record is half as hot.
+    """
+
+    alpha: float = 0.0
+    half_life_days: float = 7.0
+
+    def blend(self, semantic: float, hotness: float) -> float:
+        """Return the final score of a hit."""
+        return (1 - self.alpha) * semantic + self.alpha * hotness
+
+    def hotness(self, active_count: int, updated_at: datetime, now: datetime) -> float:
+        """Return `sigmoid(log1p(active_count)) * 0.5 ** (age / half-life)`, within [0, 1].
+
+        `sigmoid(log x)` is `x / (1 + x)`. So a record that was never used has .5 on the day it is
+        written, not 0: what is new is worth something before anybody could use it. What claims to
+        come from the future is of today.
+        """
+        uses = 1 + max(active_count, 0)
+        days = max((now - updated_at).total_seconds(), 0.0) / _DAY
+        fresh: float = 0.5 ** (days / self.half_life_days)
+        return uses / (1 + uses) * fresh

@@ -1,7 +1,7 @@
 """The walk's memory, without any I/O: doors to open, the pool of hits, and the rule to stop."""
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +12,11 @@ from contextfind.domain.scoring import directory_score, lone_directory_score, pr
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Hit
 from contextfind.retrieval.judging import Judge
+from contextfind.retrieval.verdicts import Verdicts
 
 SCORE_DIGITS = 4  # of a shown score; float noise of the last bits must not decide an order
+# Of a reranker's: a sigmoid may have all its order in the fifth digit and beyond.
+RERANKED_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class WalkRules:
         the same as 20 on three sets, at half the work.
     max_convergence_rounds: the walk ends when the best hits stayed the same that many rounds; 1 measured
         the same as 3 on three sets, in half the probes.
+    thinking_rounds: the same where a reranker judges. It may lift what nobody expected, so that one quiet
+        round says less: 3, as the walk was first described. Each costs one batch of the reranker.
     max_rounds: the walk ends at the latest then, however restless the pool.
     """
 
@@ -34,6 +39,7 @@ class WalkRules:
     batch: int = 4
     children: int = 5
     max_convergence_rounds: int = 1
+    thinking_rounds: int = 3
     max_rounds: int = 64
 
 
@@ -78,16 +84,25 @@ class Frontier:
 
     Hits are kept as columns: every round scores all of them again, some hundreds, because the
     evidence of their directories may have risen.
+
+    thinking: whether a reranker judges. What it says (`hear`) replaces the scores of hits, see
+    `verdicts`, and the evidence by which directories are opened.
     """
 
-    def __init__(self, judge: Judge, rules: WalkRules, limit: int) -> None:
+    def __init__(
+        self, judge: Judge, rules: WalkRules, limit: int, *, thinking: bool = False
+    ) -> None:
         self.opened: list[Opened] = []
+        self.digits = RERANKED_DIGITS if thinking else SCORE_DIGITS
         self._judge = judge
         self._rules = rules
         self._limit = limit
+        self._quiet_enough = rules.thinking_rounds if thinking else rules.max_convergence_rounds
+        self._verdicts = Verdicts()
         self._doors: dict[str, float] = {}  # closed ones, by address: their own text's score
         self._known: dict[str, str] = {}  # opened or in `_doors`, and why
         self._evidence: dict[str, float] = {}
+        self._reranked_evidence: dict[str, float] = {}
         self._row: dict[RecordId, int] = {}
         self._hits: list[Hit] = []
         self._own: list[float] = []
@@ -114,7 +129,7 @@ class Frontier:
             address = hit.uri.text
             if hit.level is Level.DETAIL:
                 address = _above(address)
-                self._testify(address, own)
+                self._testify(self._evidence, address, own)
             else:
                 self.push(hit.uri, own, "its own text fits")
             if keep and hit.id not in self._row:
@@ -122,6 +137,24 @@ class Frontier:
                 self._hits.append(hit)
                 self._own.append(own)
                 self._source.append(address)
+
+    def unread(self, limit: int, among: set[RecordId] | None = None) -> Sequence[Hit]:
+        """Return the best hits (of `among`; None = of all) that the reranker was not shown, up to `limit`."""
+        scores = self._scores().tolist()
+        waiting = [
+            (-score, shown_address(hit.uri, hit.level), row)
+            for row, (hit, score) in enumerate(zip(self._hits, scores, strict=True))
+            if hit.id not in self._verdicts and (among is None or hit.id in among)
+        ]
+        return [self._hits[row] for _, _, row in heapq.nsmallest(limit, waiting)]
+
+    def hear(self, said: Mapping[RecordId, float | None]) -> None:
+        """Learn what the reranker says of hits that were seen; None where it has no score."""
+        self._verdicts.add(said)
+        for record, score in said.items():
+            row = self._row[record]
+            if score is not None and self._hits[row].level is Level.DETAIL:
+                self._testify(self._reranked_evidence, self._source[row], score)
 
     def start_from_parents(self, hits: Iterable[Hit]) -> None:
         """Queue the directories of the best leaves, so that the walk never misses what flat search found."""
@@ -133,14 +166,14 @@ class Frontier:
 
     def take(self) -> Sequence[Uri]:
         """Return the next directories to open, best first; none when the walk is over."""
-        converged = self._quiet_rounds >= self._rules.max_convergence_rounds
+        converged = self._quiet_rounds >= self._quiet_enough
         if converged or self._rounds >= self._rules.max_rounds:
             return ()
         self._rounds += 1
         worth = ((-self._worth(address, own), address) for address, own in self._doors.items())
         batch = heapq.nsmallest(self._rules.batch, worth)
         for negated, address in batch:
-            score, reason = round(-negated, SCORE_DIGITS), self._known[address]
+            score, reason = round(-negated, self.digits), self._known[address]
             self.opened.append(Opened(Uri(address), score, self._rounds, reason))
             del self._doors[address]
         return [Uri(address) for _, address in batch]
@@ -153,7 +186,7 @@ class Frontier:
     @property
     def ending(self) -> str:
         """Why the walk stopped, in words."""
-        quiet = self._rules.max_convergence_rounds
+        quiet = self._quiet_enough
         if self._quiet_rounds >= quiet:
             return f"converged: the best {self._limit} stayed the same for {quiet} rounds"
         if self._doors:
@@ -191,26 +224,34 @@ class Frontier:
             semantic=score,
             witness=witness,
             evidence=self._evidence.get(witness),
+            reranked=self._verdicts.of(self._hits[row].id),
         )
 
-    def _testify(self, directory: str, own: float) -> None:
+    def _testify(self, known: dict[str, float], directory: str, own: float) -> None:
         """Raise the evidence of a file's directory, and less with every step up."""
         fade = 1 - self._judge.rules.directory_own
         evidence = own
-        while self._evidence.get(directory, -1.0) < evidence:
-            self._evidence[directory] = evidence
+        while known.get(directory, -1.0) < evidence:
+            known[directory] = evidence
             if directory == ROOT.text:
                 return
             directory, evidence = _above(directory), evidence * fade
 
     def _worth(self, door: str, own: float) -> float:
-        evidence, share = self._evidence.get(door), self._judge.rules.directory_own
+        share = self._judge.rules.directory_own
+        reranked = self._reranked_evidence.get(door)
+        if reranked is not None:
+            return directory_score(own, reranked, share)
+        evidence, unread = self._evidence.get(door), self._verdicts.lowest
         if evidence is None:
-            return lone_directory_score(own, share)
-        return directory_score(own, evidence, share)
+            return unread * lone_directory_score(own, share)
+        return unread * directory_score(own, evidence, share)
 
     def _scores(self) -> NDArray[np.float64]:
-        """Return the final score of every hit: `propagate` and `directory_score`, all at once."""
+        """Return the final score of every hit: `propagate` and `directory_score`, all at once.
+
+        The reranker's scores, where there are any, come over them.
+        """
         rules = self._judge.rules
         own = np.array(self._own)
         evidence = np.array([self._evidence.get(address, -1.0) for address in self._source])
@@ -220,7 +261,11 @@ class Frontier:
         lone = lone_directory_score(own, share)
         folders = np.where(evidence < 0, lone, directory_score(own, evidence, share))
         final: NDArray[np.float64] = np.where(leaf, files, folders)
-        return final.clip(0.0, 1.0).round(SCORE_DIGITS)
+        final = final.clip(0.0, 1.0).round(SCORE_DIGITS)
+        if not self._verdicts:
+            return final
+        records = [hit.id for hit in self._hits]
+        return self._verdicts.over(final, records).round(RERANKED_DIGITS)
 
 
 def _above(address: str) -> str:

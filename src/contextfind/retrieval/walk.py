@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.filters import Everything, Filter, OneOf, all_of
-from contextfind.domain.records import Vector
+from contextfind.domain.queries import RetrieverMode
+from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
 from contextfind.ports import Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
 from contextfind.retrieval.judging import Judge, words_known
+from contextfind.retrieval.reranking import Hearing, Panel
 
 _DIRECTORIES = OneOf("level", frozenset({"0", "1"}))
 
@@ -20,7 +22,8 @@ class Ask:
     """One query, ready for the index.
 
     vector: None when the embedder has nothing to say. where: which hits to keep, never which
-    directories to open: a tag on a file is not a tag on its folder.
+    directories to open: a tag on a file is not a tag on its folder. query: the text for a reranker;
+    it is asked in thinking mode only, and where one is configured.
     """
 
     scope: Scope
@@ -28,18 +31,25 @@ class Ask:
     limit: int
     vector: Vector | None
     terms: tuple[str, ...]
+    query: str = ""
+    mode: RetrieverMode = RetrieverMode.QUICK
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk found; ask `frontier.opened` for its way and `ranked` for the hits."""
+    """What a walk found; ask `frontier.opened` for its way and `ranked` for the hits.
+
+    notes: what was done without, in words. warmed: all hits in another order, by hotness too.
+    """
 
     frontier: Frontier
     judge: Judge
+    notes: Sequence[str] = ()
+    warmed: Sequence[Scored] | None = None
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
         """Return the best `limit` hits (None = all), best first, ties by address as it is shown."""
-        return self.frontier.ranked(limit)
+        return self.frontier.ranked(limit) if self.warmed is None else self.warmed[:limit]
 
 
 class HierarchicalRetriever:
@@ -47,15 +57,24 @@ class HierarchicalRetriever:
 
     The walk is never a gate: what the global probe found is in the pool before the first
     directory is opened, and the parents of its best leaves are among the starting points.
+
+    In thinking mode a reranker judges the best of the flat candidates, and after every round what
+    that round saw for the first time: one batch each, so that its depth costs bounded time.
     """
 
     def __init__(
-        self, index: SearchIndex, calibration: Calibration, scores: ScoreRules, walk: WalkRules
+        self,
+        index: SearchIndex,
+        calibration: Calibration,
+        scores: ScoreRules,
+        walk: WalkRules,
+        panel: Panel | None = None,
     ) -> None:
         self._index = index
         self._calibration = calibration
         self._scores = scores
         self._rules = walk
+        self._panel = panel
 
     async def retrieve(self, ask: Ask) -> Walk:
         """Return everything found for `ask`.
@@ -72,16 +91,28 @@ class HierarchicalRetriever:
         )
         known = words_known(leaves) or words_known(directories) or await self._known(ask)
         judge = Judge(self._calibration, self._scores, known)
-        frontier = Frontier(judge, self._rules, ask.limit)
+        hearing = self._hearing(ask)
+        frontier = Frontier(judge, self._rules, ask.limit, thinking=hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
         frontier.start_from_parents(leaves)
         for root in ask.scope.targets:
             frontier.push(root)
+        if hearing is not None:
+            frontier.hear(await hearing.judge(frontier.unread(hearing.candidates)))
         while batch := frontier.take():
-            await self._open(batch, ask, frontier)
+            seen = await self._open(batch, ask, frontier)
+            if hearing is not None:
+                unread = frontier.unread(hearing.candidates, seen)
+                frontier.hear(await hearing.judge(unread))
             frontier.end_round()
-        return Walk(frontier, judge)
+        return Walk(frontier, judge, () if hearing is None else hearing.notes)
+
+    def _hearing(self, ask: Ask) -> Hearing | None:
+        """Return the reranker for this question, None where it is not to be asked."""
+        if ask.mode is RetrieverMode.QUICK or self._panel is None or not ask.query:
+            return None
+        return Hearing(self._panel, ask.query)
 
     async def _known(self, ask: Ask) -> bool:
         """Whether a word of the query occurs where the filter did not look.
@@ -93,17 +124,20 @@ class HierarchicalRetriever:
         (anywhere,) = await self._index.search([Probe(ask.scope, Everything(), 1, None, ask.terms)])
         return words_known(anywhere)
 
-    async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> None:
-        """Ask each directory twice in one round trip: for doors, and for hits to keep."""
+    async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
+        """Ask each directory twice in one round trip: for doors, and for hits to keep (returned)."""
         probes: list[Probe] = []
         for directory in batch:
             here = OneOf("parent", frozenset({directory.text}))
             probes.append(self._probe(ask, all_of(here, _DIRECTORIES), self._rules.children))
             probes.append(self._probe(ask, all_of(here, ask.where), self._rules.children))
         answers = await self._index.search(probes)
+        seen: set[RecordId] = set()
         for doors, hits in zip(answers[::2], answers[1::2], strict=True):
             frontier.see(doors, keep=False)
             frontier.see(hits, keep=True)
+            seen.update(hit.id for hit in hits)
+        return seen
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)
