@@ -306,6 +306,10 @@ class RetrievalSettings(Section):
         le=1_000,
         description="Records asked of each directory by meaning and by words.",
     )
+    collapse_duplicates: bool = Field(
+        default=True,
+        description="Files whose best passages say the same share one place: the best is shown, the others are named in its `match_reason`. false: each has a place of its own.",
+    )
     hotness_alpha: Share = Field(
         default=0.0, description="Share of hotness (how often and how lately used) in the score."
     )

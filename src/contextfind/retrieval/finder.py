@@ -12,12 +12,13 @@ from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, body_of
-from contextfind.retrieval.frontier import Scored
+from contextfind.retrieval.duplicates import Page, PageMaker
 from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.reasons import ReasonWriter
 from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.trace import trace_of
+from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
@@ -32,6 +33,8 @@ class Reading:
         UnavailableError when that takes too long.
     timer: seconds of a steady clock.
     sight: what pictures are looked at with; None when the embedder takes text only.
+    collapse_duplicates: files whose best passages say the same share one place.
+    count: told of each hit whose body was given along.
     """
 
     store: RecordStore
@@ -41,6 +44,8 @@ class Reading:
     ready: Callable[[], Awaitable[None]]
     timer: Callable[[], float]
     sight: Sight | None = None
+    collapse_duplicates: bool = True
+    count: Count = uncounted
 
 
 class Finder:
@@ -49,7 +54,8 @@ class Finder:
     def __init__(self, reading: Reading, retriever: HierarchicalRetriever) -> None:
         self._with = reading
         self._retriever = retriever
-        self._reasons = ReasonWriter(reading.store, reading.tokenizer)
+        self._pages = PageMaker(reading.store, collapse=reading.collapse_duplicates)
+        self._reasons = ReasonWriter(reading.tokenizer)
 
     async def find(self, context: RequestContext, question: FindQuestion) -> FindResult:
         """Return at most `question.limit` hits, best first, ties by address.
@@ -113,19 +119,17 @@ class Finder:
         stages.mark("embed_ms")
         terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
         where = await indexable(self._with.store, scope, question.where)
-        walk = await self._retriever.retrieve(Ask(scope, where, question.limit, vector, terms))
+        walk, page = await self._page(Ask(scope, where, question.limit, vector, terms), question)
         stages.mark("search_ms")
-        kept = await self._alive(walk, question, scope)
-        texts = [scored for scored, _ in kept]
-        reasons = await self._reasons.write(texts, question.query, walk.judge)
-        stages.mark("records_ms")
+        reasons = self._reasons.write(page.chosen, question.query, walk.judge)
+        stages.mark("reasons_ms")
         hits = [
-            _matched(record, scored.score, reason)
-            for (scored, record), reason in zip(kept, reasons, strict=True)
+            _matched(one.record, one.scored.score, reason)
+            for one, reason in zip(page.chosen, reasons, strict=True)
         ]
         if not question.include_provenance:
             return hits, ()
-        trace = trace_of(walk, [scored for scored, _ in kept], question)
+        trace = trace_of(walk, page, question)
         opened = [opened.uri for opened in walk.frontier.opened]
         return hits, [QueryResult(TypedQuery(question.query), hits, opened, trace)]
 
@@ -151,24 +155,11 @@ class Finder:
         vector: Vector = rows[0]
         return vector
 
-    async def _alive(
-        self, walk: Walk, question: FindQuestion, scope: Scope
-    ) -> list[tuple[Scored, Record]]:
-        """Return the best hits that are still stored, up to the limit.
-
-        Where some were deleted a moment ago the next ones fill their places. What the store gives for
-        a hit must be the record that was found, in scope: an index that is wrong shows nobody anything.
-        """
-        floor, limit = question.score_threshold, question.limit
-        kept: list[tuple[Scored, Record]] = []
-        for count in (limit, None):
-            wanted = [s for s in walk.ranked(count) if floor is None or s.score >= floor]
-            records = await self._with.store.get([scored.hit.id for scored in wanted])
-            pairs = zip(wanted, records, strict=True)
-            kept = [(s, r) for s, r in pairs if r is not None and _is_found(s, r, scope)]
-            if len(kept) == len(wanted):
-                break
-        return kept[:limit]
+    async def _page(self, ask: Ask, question: FindQuestion) -> tuple[Walk, Page]:
+        """Search, and fill a page with what is still stored."""
+        limit, floor = question.limit, question.score_threshold
+        walk = await self._retriever.retrieve(ask)
+        return walk, await self._pages.make(walk.ranked, limit, floor, ask.scope)
 
     async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
         if not targets:
@@ -195,9 +186,11 @@ class Finder:
         if record is None:
             return None
         try:
-            return await body_of(record, self._with.blobs)
+            text = await body_of(record, self._with.blobs)
         except (NotFoundError, UnavailableError):
             return None
+        self._with.count(record.id)
+        return text
 
 
 def _bounded(question: FindQuestion, notes: list[str]) -> FindQuestion:
@@ -219,11 +212,6 @@ class _Stages:
         now = self._timer()
         self.spent[stage] = round(1000 * (now - self._last), 3)
         self._last = now
-
-
-def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:
-    hit = scored.hit
-    return (record.uri, record.level) == (hit.uri, hit.level) and scope.allows(record)
 
 
 def _matched(record: Record, score: float, reason: str) -> MatchedContext:

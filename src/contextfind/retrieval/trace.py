@@ -1,9 +1,11 @@
 """How a walk went, told step by step: built afterwards, and only when somebody asks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from contextfind.domain.queries import FindQuestion
+from contextfind.domain.records import shown_address
 from contextfind.domain.results import Step, Trace
+from contextfind.retrieval.duplicates import Page
 from contextfind.retrieval.frontier import Scored
 from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.walk import Walk
@@ -11,13 +13,14 @@ from contextfind.retrieval.walk import Walk
 _CUT_SHOWN = 10  # runners-up that are named; further ones explain nothing
 
 
-def trace_of(walk: Walk, kept: Sequence[Scored], question: FindQuestion) -> Trace:
+def trace_of(walk: Walk, page: Page, question: FindQuestion) -> Trace:
     """Return the directories in the order they were opened, the hits, the runners-up and the end."""
+    kept = [one.scored for one in page.chosen]
     return Trace(
         steps=[
             *_opened(walk),
             *(_kept(scored, walk.judge) for scored in kept),
-            *_cut(walk, kept, question),
+            *_cut(walk, page, question),
             Step("end", walk.frontier.ending),
         ],
         rounds=walk.frontier.rounds,
@@ -35,18 +38,22 @@ def _kept(scored: Scored, judge: Judge) -> Step:
     return Step("keep", _channels(scored, judge), scored.hit.uri, scored.hit.level, scored.score)
 
 
-def _cut(walk: Walk, kept: Sequence[Scored], question: FindQuestion) -> Iterator[Step]:
+def _cut(walk: Walk, page: Page, question: FindQuestion) -> Iterator[Step]:
     """Yield the best that were not kept, each with the rule that cut it."""
-    answered = {scored.hit.id for scored in kept}
+    answered = {one.scored.hit.id for one in page.chosen}
+    leaders = {twin.hit.id: one.scored.hit for one in page.chosen for twin in one.twins}
     others = [s for s in walk.ranked() if s.hit.id not in answered]
     floor = question.score_threshold
     for scored in others[:_CUT_SHOWN]:
+        leader = leaders.get(scored.hit.id)
         if floor is not None and scored.score < floor:
             rule = f"below score_threshold {floor:g}"
-        elif len(kept) >= question.limit:
-            rule = f"beyond limit {question.limit}"
-        else:
+        elif scored.hit.id in page.gone:
             rule = "deleted a moment ago"
+        elif leader is not None:
+            rule = f"the same text as {shown_address(leader.uri, leader.level)}"
+        else:
+            rule = f"beyond limit {question.limit}"
         reason = f"{rule}; {_channels(scored, walk.judge)}"
         yield Step("cut", reason, scored.hit.uri, scored.hit.level, scored.score)
 

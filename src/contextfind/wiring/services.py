@@ -116,5 +116,7 @@ def build_finder(
         ready=lambda: workers.follower.ready(_INDEX_PATIENCE),
         timer=around.timer,
         sight=engines.sight,
+        collapse_duplicates=knobs.collapse_duplicates,
+        count=workers.uses.count,
     )
     return Finder(reading, retriever)

@@ -1,0 +1,138 @@
+"""Which of the ranked hits make the answer: those that are still stored, and each text once."""
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
+from contextfind.domain.scope import Scope
+from contextfind.ports import RecordStore
+from contextfind.retrieval.frontier import Scored
+
+Ranking = Callable[[int | None], Sequence[Scored]]  # the best so many hits (None: all), best first
+_Text = tuple[ContextType, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A hit of the answer: what the store gives for it, and its best passage.
+
+    twins: hits whose best passage says the same, best first; this one stands for them.
+    """
+
+    scored: Scored
+    record: Record
+    passage: Passage | None
+    twins: Sequence[Scored] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The hits of an answer, best first, and what was passed over on the way to them.
+
+    gone: hits that the store does not know any more.
+    """
+
+    chosen: Sequence[Chosen]
+    gone: AbstractSet[RecordId]
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether any hit stands for others."""
+        return any(one.twins for one in self.chosen)
+
+
+class PageMaker:
+    """Goes down a ranking until the page is full.
+
+    Files of one shelf whose best passages are equal but for white space answer the same question with the
+    same words: the best one is shown, the others are named with it, and the next hits get their places.
+    Summaries of directories and blank passages stand for themselves.
+
+    collapse: False gives every hit a place of its own.
+    """
+
+    def __init__(self, store: RecordStore, *, collapse: bool) -> None:
+        self._store = store
+        self._collapse = collapse
+
+    async def make(self, ranking: Ranking, limit: int, floor: float | None, scope: Scope) -> Page:
+        """Return at most `limit` hits that score at least `floor` and are stored within `scope`.
+
+        One read of records and one of passages; more only when hits were passed over.
+        """
+        draft = _Draft(limit, self._collapse)
+        begin, size = 0, limit
+        best = ranking(limit)
+        while True:
+            batch = [s for s in best[begin : begin + size] if floor is None or s.score >= floor]
+            await self._read(batch, scope, draft)
+            begin, size = begin + size, 2 * size
+            if draft.full or len(batch) < size // 2:
+                return draft.page()
+            if begin == limit:
+                best = ranking(None)
+
+    async def _read(self, batch: Sequence[Scored], scope: Scope, draft: "_Draft") -> None:
+        """Look up a batch and put it on the page.
+
+        What the store gives for a hit must be the record that was found, in scope: an index that is
+        wrong shows nobody anything.
+        """
+        records = await self._store.get([scored.hit.id for scored in batch])
+        alive: list[tuple[Scored, Record]] = []
+        for scored, record in zip(batch, records, strict=True):
+            if record is not None and _is_found(scored, record, scope):
+                alive.append((scored, record))
+            else:
+                draft.gone.add(scored.hit.id)
+        passages = await self._store.passages([(s.hit.id, s.hit.passage) for s, _ in alive])
+        for (scored, record), passage in zip(alive, passages, strict=True):
+            draft.take(scored, record, passage)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A page while it fills."""
+
+    limit: int
+    collapse: bool
+    gone: set[RecordId] = field(default_factory=set)
+    _found: list[tuple[Scored, Record, Passage | None]] = field(default_factory=list)
+    _twins: dict[RecordId, list[Scored]] = field(default_factory=dict)
+    _first: dict[_Text, RecordId] = field(default_factory=dict)
+
+    @property
+    def full(self) -> bool:
+        return len(self._found) == self.limit
+
+    def take(self, scored: Scored, record: Record, passage: Passage | None) -> None:
+        """Put the hit on the page, or with the hit that says the same; nothing when it is full."""
+        if self.full:
+            return
+        text = _text(record, passage) if self.collapse else None
+        leader = None if text is None else self._first.setdefault(text, record.id)
+        if leader is None or leader == record.id:
+            self._found.append((scored, record, passage))
+        else:
+            self._twins.setdefault(leader, []).append(scored)
+
+    def page(self) -> Page:
+        return Page(list(self._chosen()), self.gone)
+
+    def _chosen(self) -> Iterator[Chosen]:
+        for scored, record, passage in self._found:
+            yield Chosen(scored, record, passage, self._twins.get(record.id, ()))
+
+
+def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:
+    hit = scored.hit
+    return (record.uri, record.level) == (hit.uri, hit.level) and scope.allows(record)
+
+
+def _text(record: Record, passage: Passage | None) -> _Text | None:
+    """Return what a hit says, None when it stands for itself."""
+    if record.level is not Level.DETAIL or passage is None:
+        return None
+    words = " ".join(passage.text.split())
+    return (record.context_type, words) if words else None
