@@ -149,12 +149,16 @@ class Frontier:
         return [self._hits[row] for _, _, row in heapq.nsmallest(limit, waiting)]
 
     def hear(self, said: Mapping[RecordId, float | None]) -> None:
-        """Learn what the reranker says of hits that were seen; None where it has no score."""
+        """Learn what the reranker says of hits that were seen; None where it has no score.
+
+        The directory of each file that it scored is queued: what it likes may have likeable neighbours.
+        """
         self._verdicts.add(said)
         for record, score in said.items():
             row = self._row[record]
             if score is not None and self._hits[row].level is Level.DETAIL:
                 self._testify(self._reranked_evidence, self._source[row], score)
+                self.push(Uri(self._source[row]), reason="the reranker scored a file in it")
 
     def start_from_parents(self, hits: Iterable[Hit]) -> None:
         """Queue the directories of the best leaves, so that the walk never misses what flat search found."""

@@ -112,3 +112,78 @@ def test_ties_go_by_the_address_that_is_shown() -> None:
     walk.see([hit(2, "viking://resources/a", 0.0, level=0)], keep=True)  # shown as a/.abstract.md
     walk.see([hit(1, "viking://resources/a-b.md", 0.0)], keep=True)  # "-" comes before "/"
     assert [scored.hit.id for scored in walk.ranked()] == [1, 2]
+
+
+def thinking(said: dict[int, float | None], **rules: int) -> Frontier:
+    """Return a frontier that saw a (best by itself), b, c, d, of which some were read."""
+    walk = Frontier(JUDGE, WalkRules(**rules), limit=10, thinking=True)
+    for number, name in enumerate("abcd", 1):
+        own = 0.8 - number / 10
+        walk.see([hit(number, f"viking://resources/{name}/x.md", own, own)], keep=True)
+    walk.hear({RecordId(number): score for number, score in said.items()})
+    return walk
+
+
+def test_what_the_reranker_scored_stands_in_its_order_with_its_scores() -> None:
+    walk = thinking({1: 0.2, 2: 0.00002, 3: 0.9, 4: 0.00001})
+    assert [(s.hit.id, s.score, s.reranked) for s in walk.ranked()] == [
+        (3, 0.9, 0.9),
+        (1, 0.2, 0.2),
+        (2, 0.00002, 0.00002),
+        (4, 0.00001, 0.00001),
+    ]
+
+
+def test_what_the_reranker_was_not_shown_stands_below_all_that_it_scored_in_its_old_order() -> None:
+    walk = thinking({3: 0.5, 4: 0.1})
+    assert [(s.hit.id, s.score) for s in walk.ranked()] == [
+        (3, 0.5),
+        (4, 0.1),
+        (1, 0.07),
+        (2, 0.06),
+    ]
+
+
+def test_a_hole_in_the_answer_leaves_the_hit_its_blended_score() -> None:
+    walk = thinking({1: None, 2: 0.95, 3: 0.3, 4: None})
+    assert [(s.hit.id, s.score) for s in walk.ranked()] == [
+        (2, 0.95),
+        (1, 0.7),
+        (4, 0.4),
+        (3, 0.3),
+    ]
+
+
+def test_an_answer_of_holes_alone_changes_nothing() -> None:
+    walk = thinking(dict.fromkeys((1, 2, 3, 4)))
+    assert [(s.hit.id, s.score) for s in walk.ranked()] == [(1, 0.7), (2, 0.6), (3, 0.5), (4, 0.4)]
+
+
+def test_where_the_reranker_found_the_best_file_is_opened_first() -> None:
+    assert [uri.name for uri in opened(thinking({}))] == ["a", "b", "c", "d"]
+    assert [uri.name for uri in opened(thinking({3: 0.5, 4: 0.7}))] == ["d", "c", "a", "b"]
+
+
+def opened(walk: Frontier) -> list[Uri]:
+    for name in "abcd":
+        walk.push(Uri.parse(f"viking://resources/{name}"))
+    return list(walk.take())
+
+
+def test_the_reranker_is_shown_the_best_first_and_nothing_twice() -> None:
+    walk = thinking({1: 0.1, 3: None})
+    assert [found.id for found in walk.unread(1)] == [2]
+    assert [found.id for found in walk.unread(9)] == [2, 4]
+    assert [found.id for found in walk.unread(9, {RecordId(4), RecordId(1)})] == [4]
+
+
+def test_thinking_waits_for_more_quiet_rounds() -> None:
+    rounds: dict[bool, int] = {}
+    for is_thinking in (False, True):
+        walk = Frontier(JUDGE, WalkRules(batch=1), limit=10, thinking=is_thinking)
+        for number in range(10):
+            walk.push(Uri.parse(f"viking://resources/{number}"))
+        while walk.take():
+            walk.end_round()
+        rounds[is_thinking] = walk.rounds
+    assert rounds == {False: 2, True: 4}
