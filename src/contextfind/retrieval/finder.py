@@ -23,6 +23,7 @@ from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
 _READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
+_WIDENING = (8, 64)  # times the candidates, while copies leave places on the page free
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +157,16 @@ class Finder:
         return vector
 
     async def _page(self, ask: Ask, question: FindQuestion) -> tuple[Walk, Page]:
-        """Search, and fill a page with what is still stored."""
+        """Search and fill a page; search wider where copies leave places free and more may match."""
         limit, floor = question.limit, question.score_threshold
         walk = await self._retriever.retrieve(ask)
-        return walk, await self._pages.make(walk.ranked, limit, floor, ask.scope)
+        page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
+        for times in _WIDENING:
+            if len(page.chosen) == limit or walk.exhausted or not page.collapsed:
+                break
+            walk = await self._retriever.retrieve(replace(ask, widen=times))
+            page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
+        return walk, page
 
     async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
         if not targets:

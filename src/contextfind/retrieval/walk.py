@@ -23,7 +23,7 @@ class Ask:
 
     vector: None when the embedder has nothing to say. where: which hits to keep, never which
     directories to open: a tag on a file is not a tag on its folder. query: the text for a reranker;
-    it is asked in thinking mode only, and where one is configured.
+    it is asked in thinking mode only, and where one is configured. widen: times as many candidates as usual.
     """
 
     scope: Scope
@@ -33,6 +33,7 @@ class Ask:
     terms: tuple[str, ...]
     query: str = ""
     mode: RetrieverMode = RetrieverMode.QUICK
+    widen: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +41,15 @@ class Walk:
     """What a walk found; ask `frontier.opened` for its way and `ranked` for the hits.
 
     notes: what was done without, in words. warmed: all hits in another order, by hotness too.
+    probes: the global ones, for hits and for directories. exhausted: nothing else matches at all.
     """
 
     frontier: Frontier
     judge: Judge
     notes: Sequence[str] = ()
     warmed: Sequence[Scored] | None = None
+    probes: Sequence[Probe] = ()
+    exhausted: bool = True
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
         """Return the best `limit` hits (None = all), best first, ties by address as it is shown."""
@@ -83,12 +87,12 @@ class HierarchicalRetriever:
             UnavailableError: the index does not answer.
 
         """
-        leaves, directories = await self._index.search(
-            [
-                self._probe(ask, ask.where, max(self._rules.candidates, ask.limit)),
-                self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
-            ]
+        width = ask.widen * max(self._rules.candidates, ask.limit)
+        probes = (
+            self._probe(ask, ask.where, width),
+            self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
         )
+        leaves, directories = await self._index.search(probes)
         known = words_known(leaves) or words_known(directories) or await self._known(ask)
         judge = Judge(self._calibration, self._scores, known)
         hearing = self._hearing(ask)
@@ -106,7 +110,12 @@ class HierarchicalRetriever:
                 unread = frontier.unread(hearing.candidates, seen)
                 frontier.hear(await hearing.judge(unread))
             frontier.end_round()
-        return Walk(frontier, judge, () if hearing is None else hearing.notes)
+        notes = () if hearing is None else hearing.notes
+        return Walk(frontier, judge, notes, probes=probes, exhausted=len(leaves) < width)
+
+    async def explain(self, walk: Walk) -> Sequence[str]:
+        """Return how the index answered the global probes: that for hits, that for directories."""
+        return await self._index.explain(walk.probes)
 
     def _hearing(self, ask: Ask) -> Hearing | None:
         """Return the reranker for this question, None where it is not to be asked."""

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.domain.documents import make_passage
-from contextfind.domain.filters import Tagged
+from contextfind.domain.filters import OneOf, Tagged
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, Passage, Record, RecordId, context_type_of
 from contextfind.domain.scope import Scope, visible_to
@@ -206,3 +206,13 @@ async def test_a_listing_by_conditions_alone_shows_every_copy() -> None:
         await house.add({f"team{n}/a.md": PARAGRAPH for n in range(5)}, tags=("team=ops",))
         hits = await house.find("", where=Tagged("team=ops"), selective=True, limit=10)
         assert len([hit for hit in hits if hit.level is Level.DETAIL]) == 5
+
+
+async def test_more_copies_than_candidates_leave_room_for_the_others_too() -> None:
+    copies = {f"team{n:03}/license.md": PARAGRAPH for n in range(130)}
+    others = {f"other/{n}.md": f"The zebra number {n}, far away." for n in range(4)}
+    async with household() as house:
+        await house.add({**copies, **others})
+        hits = await house.find("roll back zebra switch", where=OneOf("level", frozenset({"2"})))
+        assert len(hits) == 5
+        assert "same text in 129 other places" in hits[0].match_reason
