@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 CONFIG ?=
 DATA ?=
+ARGS ?=
 N ?= 10000
 EXAMPLES ?= 150
 
@@ -49,7 +50,7 @@ endef
 help: ## this list
 	@echo "contextfind, from a checkout:"; echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" (bench-quality)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-quality, bench-ablation)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
 
 $(BIN)/python:
 	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
@@ -110,9 +111,14 @@ lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
 check: lint test ## everything that must be green before a push: lint, then test
 
 .PHONY: bench-quality
-bench-quality: $(DEV_STAMP) ## nDCG, recall, MRR on retrieval sets: DATA="DIR…"
+bench-quality: $(DEV_STAMP) ## nDCG, recall, MRR on retrieval sets against the baseline: DATA="DIR…"
 	@if [ -z "$(DATA)" ]; then echo 'Say which sets: make bench-quality DATA="path/to/set1 path/to/set2"' >&2; exit 2; fi
-	@$(BIN)/python -m tests.benchmark.quality $(DATA)
+	@$(BIN)/python -m tests.benchmark.quality $(DATA) $(ARGS)
+
+.PHONY: bench-ablation
+bench-ablation: $(DEV_STAMP) ## what each ingredient of the scorer is worth on retrieval sets: DATA="DIR…"
+	@if [ -z "$(DATA)" ]; then echo 'Say which sets: make bench-ablation DATA="path/to/set1 path/to/set2"' >&2; exit 2; fi
+	@$(BIN)/python -m tests.benchmark.ablation $(DATA) $(ARGS)
 
 .PHONY: bench-speed
 bench-speed: $(DEV_STAMP) ## latency and finds per second over N generated documents

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk, Writer
-from contextfind.ports import Embedder, FileSource
+from contextfind.ports import Embedder, FileSource, SearchIndex
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
@@ -61,7 +61,7 @@ class Household:
 
     store: MemoryRecordStore
     blobs: MemoryBlobs
-    index: MemoryIndex
+    index: SearchIndex
     job_store: MemoryJobStore
     uploads: MemoryShelf
     folders: ServerFolders
@@ -69,9 +69,11 @@ class Household:
     writer: Writer
     browser: Browser
     finder: Finder
+    reading: Reading
     ingest: Ingest
     jobs: Jobs
     settling: Settling
+    workers: Sequence["asyncio.Task[None]"] = ()
 
     async def add(
         self,
@@ -110,12 +112,19 @@ class Household:
 
 
 @asynccontextmanager
-async def household(embedder: Embedder | None = None) -> AsyncIterator[Household]:
-    """Build the house and run its workers."""
+async def household(
+    embedder: Embedder | None = None,
+    *,
+    store: MemoryRecordStore | None = None,
+    index: SearchIndex | None = None,
+    max_file_bytes: int = 100_000,
+) -> AsyncIterator[Household]:
+    """Build the house and run its workers; who brings a store or an index closes it."""
     embedder = embedder or HashEmbedder("t")
-    store, blobs, jobs_store = MemoryRecordStore(), MemoryBlobs(), MemoryJobStore()
+    store = MemoryRecordStore() if store is None else store
+    blobs, jobs_store = MemoryBlobs(), MemoryJobStore()
     tokenizer, pulse, numbers = WordTokenizer(), Pulse(), count(1)
-    index = MemoryIndex(tokenizer)
+    index = MemoryIndex(tokenizer) if index is None else index
 
     def new_id() -> str:
         return f"id{next(numbers)}"
@@ -126,7 +135,7 @@ async def household(embedder: Embedder | None = None) -> AsyncIterator[Household
         worker = EmbeddingWorker(store, embedder, pulse, time.perf_counter)
         summaries = SummaryWorker(desk, pulse)
         settling = Settling(store, index, worker, pulse)
-        ingest = Ingest(desk, summaries, 100_000)
+        ingest = Ingest(desk, summaries, max_file_bytes)
         uploads, folders = MemoryShelf(new_id), ServerFolders()
         served = ServerFolders()
         job_desk = JobDesk(
@@ -143,7 +152,7 @@ async def household(embedder: Embedder | None = None) -> AsyncIterator[Household
         try:
             yield Household(
                 store, blobs, index, jobs_store, uploads, folders, served, Writer(desk),
-                Browser(store, blobs), Finder(reading, retriever), ingest, jobs, settling,
+                Browser(store, blobs), Finder(reading, retriever), reading, ingest, jobs, settling, tasks,
             )  # fmt: skip
         finally:
             await jobs.aclose()

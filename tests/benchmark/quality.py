@@ -2,76 +2,77 @@
 
     make bench-quality DATA="path/to/set1 path/to/set2"
 
-A set is a folder with corpus.jsonl {uri, title, text}, queries.jsonl {id, query, target_uri?} and qrels.jsonl
-{id, uri, rel}; its addresses lie below viking://resources/SET, where SET is the folder's name. The server runs with its
-default configuration. Every set is uploaded as one zip, then each query is one find at level 2, limit 10, one at a time.
+What a set is: see `sets`. The server runs with its default configuration. Every set is uploaded as one
+zip, then each query is one find at level 2, limit 10, one at a time. The nDCG of every query is compared with that of
+the baseline beside this file: exit code 1 when a set fell, or when a find failed.
 """
 
 import argparse
 import json
+import platform
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
 from examples.screen import screen
 from examples.serving import Api, Server, ServerFailedError, zip_of
-from tests.benchmark.measures import DEPTH, Quality, mean_of, quality_of, quantile
+from tests.benchmark.baseline import (
+    BASELINE,
+    Remembered,
+    packed,
+    read_baseline,
+    verdict_on,
+    write_baseline,
+)
+from tests.benchmark.keeping import Kept
+from tests.benchmark.measures import DEPTH, Interval, Quality, interval_of, quality_of, quantile
+from tests.benchmark.sets import RetrievalSet, read_set
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalSet:
-    """A corpus with judged queries; documents are (address, text)."""
+class Asked:
+    """What came of the queries of a set; times in milliseconds as a client sees them."""
 
-    name: str
-    documents: Sequence[tuple[str, str]]
-    queries: Sequence[Mapping[str, str]]
-    relevant: Mapping[str, Mapping[str, int]]
-
-    @property
-    def root(self) -> str:
-        """Where its documents lie."""
-        return f"viking://resources/{self.name}"
+    judged: Sequence[Quality]
+    took: Sequence[float]
+    errors: int
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What was measured on one set; times as a client sees them."""
+    """What was measured on one set."""
 
     set: str
     documents: int
     queries: int
-    ndcg10: float
-    recall10: float
-    mrr10: float
+    ndcg10: Interval
+    recall10: Interval
+    mrr10: Interval
     ms_p50: float
     ms_p95: float
-    ingest_s: float
+    ingest_s: float | None
     errors: int
 
-
-def read_set(folder: Path) -> RetrievalSet:
-    """Read the three files of a set; queries without a judgement are left out."""
-    relevant: dict[str, dict[str, int]] = {}
-    for row in read_lines(folder / "qrels.jsonl"):
-        relevant.setdefault(row["id"], {})[row["uri"]] = row["rel"]
-    return RetrievalSet(
-        folder.name,
-        [(row["uri"], row["text"]) for row in read_lines(folder / "corpus.jsonl")],
-        [row for row in read_lines(folder / "queries.jsonl") if row["id"] in relevant],
-        relevant,
-    )
+    @property
+    def cells(self) -> list[str]:
+        """The row for people."""
+        return ["-" if value is None else str(value) for value in vars_of(self).values()]
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSON-lines file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+def vars_of(row: Row) -> dict[str, object]:
+    """Return the fields by name, intervals as they are."""
+    return {name: getattr(row, name) for name in Row.__slots__}
 
 
 def ingest(api: Api, wanted: RetrievalSet, console: Console) -> float:
@@ -89,12 +90,13 @@ def ingest(api: Api, wanted: RetrievalSet, console: Console) -> float:
     return time.monotonic() - start
 
 
-def ask_all(api: Api, wanted: RetrievalSet, queries: int) -> tuple[list[Quality], list[float], int]:
-    """Ask each query once; return the judgements, the milliseconds and how many failed."""
+def ask_all(api: Api, wanted: RetrievalSet, queries: int, console: Console) -> Asked:
+    """Ask each query once."""
     judged: list[Quality] = []
     took: list[float] = []
     errors = 0
-    for query in wanted.queries[:queries]:
+    told = f"{wanted.name}: asking"
+    for query in track(wanted.queries[:queries], told, console=console, transient=True):
         target = query.get("target_uri") or wanted.root
         start = time.perf_counter()
         try:
@@ -103,65 +105,158 @@ def ask_all(api: Api, wanted: RetrievalSet, queries: int) -> tuple[list[Quality]
             hits, errors = [], errors + 1
         took.append(1000 * (time.perf_counter() - start))
         judged.append(quality_of([hit["uri"] for hit in hits], wanted.relevant[query["id"]]))
-    return judged, took, errors
+    return Asked(judged, took, errors)
 
 
-def measure(api: Api, folder: Path, queries: int, console: Console) -> Row:
-    """Add one set, ask its queries, and return the row of the table."""
-    wanted = read_set(folder)
-    seconds = ingest(api, wanted, console)
-    judged, took, errors = ask_all(api, wanted, queries)
-    mean = mean_of(judged)
+def row_of(wanted: RetrievalSet, asked: Asked, ingest_s: float | None) -> Row:
+    """Return the row of the table."""
     return Row(
         wanted.name,
         len(wanted.documents),
-        len(judged),
-        round(mean.ndcg, 4),
-        round(mean.recall, 4),
-        round(mean.mrr, 4),
-        round(quantile(took, 0.5), 1),
-        round(quantile(took, 0.95), 1),
-        round(seconds, 1),
-        errors,
+        len(asked.judged),
+        interval_of([one.ndcg for one in asked.judged]),
+        interval_of([one.recall for one in asked.judged]),
+        interval_of([one.mrr for one in asked.judged]),
+        round(quantile(asked.took, 0.5), 1),
+        round(quantile(asked.took, 0.95), 1),
+        None if ingest_s is None else round(ingest_s, 1),
+        asked.errors,
+    )
+
+
+@contextmanager
+def folders(arguments: argparse.Namespace) -> Iterator[Kept]:
+    """Give where the servers put their data: kept, or gone at the end."""
+    if arguments.reuse is not None or arguments.keep is not None:
+        yield Kept(arguments.reuse or arguments.keep, trusting=arguments.reuse is not None)
+        return
+    with tempfile.TemporaryDirectory(prefix="contextfind-quality-") as work:
+        yield Kept(Path(work))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How every set is measured; queries: at most so many of each; provider: of the embedder."""
+
+    kept: Kept
+    queries: int
+    provider: str
+
+
+def measure(plan: Plan, wanted: RetrievalSet, console: Console) -> tuple[Row, Asked]:
+    """Run a server for one set: what another set added must not slow it down or colour it."""
+    kept, queries = plan.kept, plan.queries
+    folder, there = kept.place(wanted)
+    settings = {"CONTEXTFIND_EMBEDDING__PROVIDER": plan.provider}
+    with Server(folder, settings) as server, Api(server.url, server.key) as api:
+        seconds = None
+        if not there:
+            seconds = ingest(api, wanted, console)
+            kept.note(folder, wanted)
+        asked = ask_all(api, wanted, queries, console)
+    return row_of(wanted, asked, seconds), asked
+
+
+def fingerprint(wanted: RetrievalSet, provider: str) -> str:
+    """Return what figures must have in common to be compared."""
+    return wanted.fingerprint if provider == "local" else f"{wanted.fingerprint} {provider}"
+
+
+def remembered(made_of: str, row: Row, asked: Asked) -> Remembered:
+    """Return the set as the baseline keeps it."""
+    return Remembered(
+        made_of,
+        datetime.now(UTC).date().isoformat(),
+        f"{platform.machine()}, {platform.system()}, Python {platform.python_version()}",
+        round(row.ndcg10.mean, 4),
+        round(row.recall10.mean, 4),
+        round(row.mrr10.mean, 4),
+        packed([one.ndcg for one in asked.judged]),
     )
 
 
 def table_of(rows: Sequence[Row]) -> Table:
     """Return the rows as a table for people."""
-    table = Table(title="Retrieval quality, find at level 2, limit 10")
-    heads = ("set", "documents", "queries", "nDCG@10", "recall@10", "MRR@10")
-    for head in (*heads, "ms p50", "ms p95", "ingest s", "errors"):
-        table.add_column(head, justify="left" if head == "set" else "right")
+    title = "Retrieval quality, find at level 2, limit 10; mean [95 % interval]"
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    heads = ("set", "docs", "queries", "nDCG@10", "recall@10", "MRR@10")
+    for head in (*heads, "p50 ms", "p95", "ingest s", "errors"):
+        table.add_column(head, justify="left" if head == "set" else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(str(value) for value in asdict(row).values()))
+        table.add_row(*row.cells)
     return table
 
 
-def main() -> int:
-    """Measure the sets named on the command line; 1 when a find failed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+def arguments_of() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="make bench-quality", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("sets", nargs="+", type=Path)
+    parser.add_argument("--queries", type=int, help="only the first N of a set")
     parser.add_argument(
-        "--queries", type=int, default=sys.maxsize, help="only the first N of a set"
+        "--provider", default="local", choices=["local", "hash"], help="hash: to try the benchmark"
     )
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--baseline", type=Path, default=BASELINE, help="compare with this file")
+    parser.add_argument(
+        "--write-baseline", action="store_true", help="the figures of this run become the baseline"
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--keep",
+        type=Path,
+        metavar="DIR",
+        help="keep what was ingested there, and use it again while neither documents nor code changed",
+    )
+    where.add_argument(
+        "--reuse",
+        type=Path,
+        metavar="DIR",
+        help="like --keep, but use it again even if the code that reads and cuts documents changed",
+    )
     arguments = parser.parse_args()
+    if arguments.write_baseline and arguments.queries is not None:
+        parser.error("--write-baseline needs all queries; leave --queries out")
+    return arguments
+
+
+def main() -> int:
+    """Measure the sets named on the command line; 1 when a set fell or a find failed."""
+    arguments = arguments_of()
     console = screen(stderr=True)
+    known = read_baseline(arguments.baseline)
     rows: list[Row] = []
-    with tempfile.TemporaryDirectory(prefix="contextfind-quality-") as work:
+    found: dict[str, Remembered] = {}
+    verdicts = []
+    with folders(arguments) as kept:
+        plan = Plan(kept, arguments.queries or sys.maxsize, arguments.provider)
         for folder in arguments.sets:
-            # A server per set: what one set added must not slow down or colour the next.
-            data = Path(work) / folder.name
-            data.mkdir()
-            with Server(data) as server, Api(server.url, server.key) as api:
-                rows.append(measure(api, folder.resolve(), arguments.queries, console))
-            console.print(rows[-1])
+            wanted = read_set(folder)
+            row, asked = measure(plan, wanted, console)
+            rows.append(row)
+            made_of = fingerprint(wanted, arguments.provider)
+            found[wanted.name] = remembered(made_of, row, asked)
+            ndcg = [one.ndcg for one in asked.judged]
+            verdicts.append(verdict_on(wanted.name, made_of, ndcg, known))
+            console.print(f"{row.set}: nDCG@10 {row.ndcg10}", highlight=False, markup=False)
     console.print(table_of(rows))
-    text = json.dumps([asdict(row) for row in rows], indent=1)
-    Console(soft_wrap=True).print(text, highlight=False, markup=False)
+    say(verdict.line for verdict in verdicts)
     if arguments.json is not None:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
         arguments.json.write_text(text + "\n", encoding="utf-8")
-    return int(any(row.errors for row in rows))
+    failed = any(row.errors for row in rows)
+    if arguments.write_baseline and not failed:
+        write_baseline(arguments.baseline, found)
+        return 0
+    return int(failed or any(verdict.fell for verdict in verdicts))
+
+
+def say(lines: Iterator[str]) -> None:
+    """Print lines on stdout as they are."""
+    console = Console(soft_wrap=True)
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
 
 
 if __name__ == "__main__":
