@@ -1,26 +1,23 @@
 """With a perfect judge the walk ends in its order; with a broken one, where find ends."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import cast
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.filters import Everything, Filter
-from contextfind.domain.queries import RetrieverMode
 from contextfind.domain.records import Level, Passage, RecordId, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT
 from contextfind.ports import Change, RecordStore
 from contextfind.retrieval.frontier import Scored, WalkRules
-from contextfind.retrieval.reranking import Panel
+from contextfind.retrieval.reranking import Hearing, Panel
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
-from tests.builders import make_change, make_passages, make_record, unit
+from tests.builders import make_change, make_passages, make_record
 from tests.fakes import SimpleTokenizer
 from tests.property.test_walk import ENDLESS, QUERY, TERMS, grow
 from tests.strategies import filters
@@ -62,9 +59,9 @@ async def think(
     index = MemoryIndex(SimpleTokenizer())
     await index.follow(log)
     panel = judge and Panel(judge, cast("RecordStore", Numbered()), candidates, 5)
-    retriever = HierarchicalRetriever(index, Calibration(0.0, 1.0), ScoreRules(), rules, panel)
+    retriever = HierarchicalRetriever(index, Calibration(0.0, 1.0), ScoreRules(), rules)
     kept = Everything() if where is None else where
-    ask = Ask(SCOPE, kept, 10, QUERY, TERMS, "undo", RetrieverMode.THINKING)
+    ask = Ask(SCOPE, kept, 10, QUERY, TERMS, panel and Hearing(panel, "undo"))
     return await retriever.retrieve(ask)
 
 
@@ -147,19 +144,3 @@ async def test_thinking_finds_what_only_the_judge_likes_where_find_stopped_looki
         "viking://resources/d33/a.md",
     ]
     assert walk.frontier.opened[0].uri.name == "d33"
-
-
-@pytest.mark.parametrize("change", [{"mode": RetrieverMode.QUICK}, {"query": ""}])
-async def test_without_thinking_or_without_text_the_judge_is_not_asked(
-    change: dict[str, object],
-) -> None:
-    index = MemoryIndex(SimpleTokenizer())
-    await index.follow(grow(1, 40))
-    judge = Told({})
-    panel = Panel(judge, cast("RecordStore", Numbered()))
-    retriever = HierarchicalRetriever(
-        index, Calibration(0.0, 1.0), ScoreRules(), WalkRules(), panel
-    )
-    ask = Ask(SCOPE, Everything(), 10, unit(3), TERMS, "undo", RetrieverMode.THINKING)
-    await retriever.retrieve(replace(ask, **change))
-    assert judge.batches == []

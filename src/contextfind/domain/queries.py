@@ -47,6 +47,7 @@ class FindQuestion:
     where: which hits to keep; scope is applied apart from it.
     selective: whether `where` says enough to be asked without any text.
     image: a picture to search by, alone or together with the text.
+    mode: thinking only where a reranker is configured and there is a text to judge by.
     score_threshold: inclusive, tested on the score that is shown; None = no cut.
     """
 
@@ -59,3 +60,4 @@ class FindQuestion:
     read_content: bool = False
     include_provenance: bool = False
     image: ImageSource | None = None
+    mode: RetrieverMode = RetrieverMode.QUICK

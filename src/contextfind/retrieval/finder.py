@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from contextfind.domain.identity import Identity, RequestContext
-from contextfind.domain.queries import FindQuestion, TypedQuery
+from contextfind.domain.queries import FindQuestion, RetrieverMode, TypedQuery
 from contextfind.domain.records import Record, Vector
 from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, body_of
 from contextfind.retrieval.duplicates import Page, PageMaker
+from contextfind.retrieval.hotness import Stove
 from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.reasons import ReasonWriter
+from contextfind.retrieval.reranking import Hearing, Panel
 from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.trace import trace_of
@@ -36,6 +38,8 @@ class Reading:
     sight: what pictures are looked at with; None when the embedder takes text only.
     collapse_duplicates: files whose best passages say the same share one place.
     count: told of each hit whose body was given along.
+    panel: the reranker of thinking questions; None when none is configured.
+    stove: blends hotness into the scores; None where it does not count.
     """
 
     store: RecordStore
@@ -47,10 +51,12 @@ class Reading:
     sight: Sight | None = None
     collapse_duplicates: bool = True
     count: Count = uncounted
+    panel: Panel | None = None
+    stove: Stove | None = None
 
 
 class Finder:
-    """Answers finds; never calls a language model or a reranker."""
+    """Answers questions; a quick one, as every find is, calls no language model and no reranker."""
 
     def __init__(self, reading: Reading, retriever: HierarchicalRetriever) -> None:
         self._with = reading
@@ -120,7 +126,10 @@ class Finder:
         stages.mark("embed_ms")
         terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
         where = await indexable(self._with.store, scope, question.where)
-        walk, page = await self._page(Ask(scope, where, question.limit, vector, terms), question)
+        hearing = self._hearing(question)
+        ask = Ask(scope, where, question.limit, vector, terms, hearing)
+        walk, page = await self._page(ask, question)
+        notes.extend(walk.notes)
         stages.mark("search_ms")
         reasons = self._reasons.write(page.chosen, question.query, walk.judge)
         stages.mark("reasons_ms")
@@ -159,14 +168,29 @@ class Finder:
     async def _page(self, ask: Ask, question: FindQuestion) -> tuple[Walk, Page]:
         """Search and fill a page; search wider where copies leave places free and more may match."""
         limit, floor = question.limit, question.score_threshold
-        walk = await self._retriever.retrieve(ask)
+        walk = await self._walk(ask)
         page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
         for times in _WIDENING:
             if len(page.chosen) == limit or walk.exhausted or not page.collapsed:
                 break
-            walk = await self._retriever.retrieve(replace(ask, widen=times))
+            walk = await self._walk(replace(ask, widen=times))
             page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
         return walk, page
+
+    async def _walk(self, ask: Ask) -> Walk:
+        """Search, and let hotness count where it does, over all that was found."""
+        walk = await self._retriever.retrieve(ask)
+        if self._with.stove is None:
+            return walk
+        warmed = await self._with.stove.warm(walk.ranked(), walk.frontier.digits)
+        return replace(walk, warmed=warmed)
+
+    def _hearing(self, question: FindQuestion) -> Hearing | None:
+        """Return the reranker for this question, None where it is not to be asked."""
+        text = question.query.strip()
+        if question.mode is RetrieverMode.QUICK or self._with.panel is None or not text:
+            return None
+        return Hearing(self._with.panel, text)
 
     async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
         if not targets:

@@ -27,7 +27,7 @@ class Panel:
 
 
 class Hearing:
-    """The reranker in one search; silent from its first failure on."""
+    """The reranker in one search: reads nothing twice, is silent from its first failure on."""
 
     def __init__(self, panel: Panel, query: str) -> None:
         self.candidates = panel.candidates
@@ -35,16 +35,31 @@ class Hearing:
         self._panel = panel
         self._query = query
         self._left = panel.seconds
-        self._read = 0
-        self._holes = 0
+        self._said: dict[RecordId, float | None] = {}
 
     async def judge(self, hits: Sequence[Hit]) -> Mapping[RecordId, float | None]:
         """Return what the reranker says of the best passage of each hit, None where it says nothing.
 
-        Nothing at all is returned when it has failed, now or before; then `notes` say why.
+        Of what it could not be asked for, because it has failed now or before, nothing is returned;
+        then `notes` say why.
         """
-        if self.fault or not hits:
-            return {}
+        unread = [hit for hit in hits if hit.id not in self._said]
+        if unread and not self.fault:
+            await self._read(unread)
+        return {hit.id: self._said[hit.id] for hit in hits if hit.id in self._said}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was done without, in words; nothing when all was judged."""
+        told: list[str] = []
+        holes = sum(score is None for score in self._said.values())
+        if holes:
+            told.append(f"not reranked: {holes} of {len(self._said)} texts got no score")
+        if self.fault:
+            told.append(f"not reranked{' any further' if self._said else ''}: {self.fault}")
+        return told
+
+    async def _read(self, hits: Sequence[Hit]) -> None:
         passages = await self._panel.store.passages([(hit.id, hit.passage) for hit in hits])
         texts = {
             hit.id: passage.indexed_text
@@ -52,20 +67,7 @@ class Hearing:
             if passage is not None  # deleted a moment ago
         }
         scores = await self._ask(list(texts.values()))
-        self._read += sum(score is not None for score in scores)
-        self._holes += sum(score is None for score in scores)
-        return dict(zip(texts, scores, strict=False))  # no scores at all after a failure
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What was done without, in words; nothing when all was judged."""
-        told: list[str] = []
-        if self._holes:
-            total = self._read + self._holes
-            told.append(f"not reranked: {self._holes} of {total} texts got no score")
-        if self.fault:
-            told.append(f"not reranked{' any further' if self._read else ''}: {self.fault}")
-        return told
+        self._said.update(zip(texts, scores, strict=False))  # no scores at all after a failure
 
     async def _ask(self, texts: Sequence[str]) -> Sequence[float | None]:
         if not texts:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.filters import Everything, Filter, OneOf, all_of
-from contextfind.domain.queries import RetrieverMode
 from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
@@ -12,7 +11,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ports import Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
 from contextfind.retrieval.judging import Judge, words_known
-from contextfind.retrieval.reranking import Hearing, Panel
+from contextfind.retrieval.reranking import Hearing
 
 _DIRECTORIES = OneOf("level", frozenset({"0", "1"}))
 
@@ -22,8 +21,8 @@ class Ask:
     """One query, ready for the index.
 
     vector: None when the embedder has nothing to say. where: which hits to keep, never which
-    directories to open: a tag on a file is not a tag on its folder. query: the text for a reranker;
-    it is asked in thinking mode only, and where one is configured. widen: times as many candidates as usual.
+    directories to open: a tag on a file is not a tag on its folder. hearing: the reranker that judges,
+    which makes the mode a thinking one; None is quick. widen: times as many candidates as usual.
     """
 
     scope: Scope
@@ -31,8 +30,7 @@ class Ask:
     limit: int
     vector: Vector | None
     terms: tuple[str, ...]
-    query: str = ""
-    mode: RetrieverMode = RetrieverMode.QUICK
+    hearing: Hearing | None = None
     widen: int = 1
 
 
@@ -67,18 +65,12 @@ class HierarchicalRetriever:
     """
 
     def __init__(
-        self,
-        index: SearchIndex,
-        calibration: Calibration,
-        scores: ScoreRules,
-        walk: WalkRules,
-        panel: Panel | None = None,
+        self, index: SearchIndex, calibration: Calibration, scores: ScoreRules, walk: WalkRules
     ) -> None:
         self._index = index
         self._calibration = calibration
         self._scores = scores
         self._rules = walk
-        self._panel = panel
 
     async def retrieve(self, ask: Ask) -> Walk:
         """Return everything found for `ask`.
@@ -95,33 +87,23 @@ class HierarchicalRetriever:
         leaves, directories = await self._index.search(probes)
         known = words_known(leaves) or words_known(directories) or await self._known(ask)
         judge = Judge(self._calibration, self._scores, known)
-        hearing = self._hearing(ask)
-        frontier = Frontier(judge, self._rules, ask.limit, thinking=hearing is not None)
+        frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
         frontier.start_from_parents(leaves)
         for root in ask.scope.targets:
             frontier.push(root)
-        if hearing is not None:
-            frontier.hear(await hearing.judge(frontier.unread(hearing.candidates)))
+        await _hear(ask.hearing, frontier)
         while batch := frontier.take():
             seen = await self._open(batch, ask, frontier)
-            if hearing is not None:
-                unread = frontier.unread(hearing.candidates, seen)
-                frontier.hear(await hearing.judge(unread))
+            await _hear(ask.hearing, frontier, seen)
             frontier.end_round()
-        notes = () if hearing is None else hearing.notes
+        notes = () if ask.hearing is None else ask.hearing.notes
         return Walk(frontier, judge, notes, probes=probes, exhausted=len(leaves) < width)
 
     async def explain(self, walk: Walk) -> Sequence[str]:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
-
-    def _hearing(self, ask: Ask) -> Hearing | None:
-        """Return the reranker for this question, None where it is not to be asked."""
-        if ask.mode is RetrieverMode.QUICK or self._panel is None or not ask.query:
-            return None
-        return Hearing(self._panel, ask.query)
 
     async def _known(self, ask: Ask) -> bool:
         """Whether a word of the query occurs where the filter did not look.
@@ -150,3 +132,11 @@ class HierarchicalRetriever:
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)
+
+
+async def _hear(
+    hearing: Hearing | None, frontier: Frontier, among: set[RecordId] | None = None
+) -> None:
+    """Show the reranker the best that it has not read, of these or of all."""
+    if hearing is not None:
+        frontier.hear(await hearing.judge(frontier.unread(hearing.candidates, among)))
