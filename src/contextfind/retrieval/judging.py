@@ -22,11 +22,12 @@ class Judge:
     def own(self, hit: Hit) -> float:
         """Return the score in [0, 1] that the hit deserves by itself."""
         words = hit.words if self.words_known else None
-        return own_score(self.meaning(hit), words, self.rules.meaning_weight)
+        meaning = None if hit.cosine is None else self.calibration.meaning(hit.cosine)
+        return own_score(meaning, words, self.rules.meaning_weight)
 
     def meaning(self, hit: Hit) -> float | None:
-        """Return the calibrated cosine, None when there is no vector to compare."""
-        return None if hit.cosine is None else self.calibration.meaning(hit.cosine)
+        """Return how much of a match the meaning is, at most 1; None when there is no vector to compare."""
+        return None if hit.cosine is None else min(self.calibration.meaning(hit.cosine), 1.0)
 
 
 def words_known(hits: Iterable[Hit]) -> bool:

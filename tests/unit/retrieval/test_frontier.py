@@ -69,14 +69,14 @@ def test_doors_that_did_not_pass_the_filter_are_opened_but_never_answered() -> N
 
 def test_a_file_lifts_its_neighbours_and_a_little_the_directories_above() -> None:
     walk = frontier()
-    walk.see([hit(1, "viking://resources/a/b/good.md", 1.0, 0.8)], keep=True)
+    walk.see([hit(1, "viking://resources/a/b/good.md", 1.0, 0.6)], keep=True)
     walk.see([hit(2, "viking://resources/a/b/weak.md", 0.2)], keep=True)
     walk.see(
         [hit(n, f"viking://resources/{d}", 0.0, level=0) for n, d in [(3, "a"), (4, "a/b")]],
         keep=True,
     )
     scores = {scored.hit.id: scored.score for scored in walk.ranked()}
-    assert scores == {1: 0.9, 2: 0.34, 3: 0.576, 4: 0.72}
+    assert scores == {1: 0.8, 2: 0.31, 3: 0.512, 4: 0.64}
 
 
 def test_scores_stay_between_zero_and_one_also_for_opposite_vectors() -> None:
