@@ -1,17 +1,21 @@
-"""Short texts about files and directories, made from what is there: no model is asked."""
+"""Short texts about files and directories, quoted from what is there: no model is asked."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.documents import ABSTRACT_LENGTH, OVERVIEW_LENGTH, Document
+from contextfind.ingestion.salience import salient
 from contextfind.ingestion.telling import (
-    first_sentences,
     first_text,
     is_chinese,
+    joined,
+    opening_line,
     plain,
+    sentences,
     telling_words,
 )
+from contextfind.ingestion.words import content_words
 
 _SKILL = "skill.md"
 _DOORS = re.compile(r"(?:readme|_?index|overview|about)(?:[._-][\w-]+)?\.\w+|readme", re.IGNORECASE)
@@ -19,8 +23,19 @@ _LOOKED_AT = 200  # children whose words are counted; more would not change the 
 _NAMES = 12  # names in an abstract
 _WORDS = 6
 _LINE = 200  # characters of a child's abstract in an overview
+_SHORT_LINE = 80  # where there are many children: so that more of them find room
+_FRAME = 30  # characters of a line beside the abstract: a usual name, and marks
 _LONGEST_NAME = 100
 _SCANNED = 1_000  # characters of a text without a sentence that are looked at
+_LEAD = 160  # characters of a README in an abstract
+_GIST = 72  # characters of what one child says
+_FEW = 12  # children that speak one by one
+_HOLDS = 100  # characters that numbers and names may claim before what the children say
+_COLON = re.compile(r"(:\s|：)")
+_TITLE_WORDS = 2
+_ROW = re.compile(r"[^\s,]+,[^\s,]+,")
+_STOPS = re.compile(r"[.!?](?=\s)|[。！？；]")
+_COUNTS = re.compile(r"\d+ (?:files?|folders?|个文件|个目录)|empty$")
 _BREAKS = re.compile(r"[\s,;，；、。！？]")
 
 
@@ -36,18 +51,18 @@ class ChildNote:
 def file_abstract(document: Document, name: str) -> str:
     """Return at most ABSTRACT_LENGTH characters about a file.
 
-    Its own description if it has one (behind the name, for a skill); else the title and the first
-    sentences that say something; else what it is divided into; else how it begins; else its name.
-    Code adds the names it defines.
+    Its own description if it has one (behind the name, for a skill); else the title and the sentences
+    that say most; else what it is divided into; else how it begins; else its name. Code adds the
+    names it defines.
     """
-    title = plain(document.title)
+    title = plain(document.title) or opening_line(document)
     headings = ("、" if is_chinese(document.text[:_SCANNED]) else ", ").join(_headings(document))
     if document.description and name.lower() == _SKILL:
         return shorten(_headed(title, document.description), ABSTRACT_LENGTH)
     if document.description:
         defines = headings if any(section.verbatim for section in document.sections[-1:]) else ""
         return shorten(f"{document.description} {defines}", ABSTRACT_LENGTH)
-    said = _sentences(document, ABSTRACT_LENGTH - len(title))
+    said = joined(salient(list(sentences(document)), title, ABSTRACT_LENGTH - len(title) - 2))
     if said:
         return shorten(_headed(title, said), ABSTRACT_LENGTH)
     text = headings or first_text(document)
@@ -57,19 +72,27 @@ def file_abstract(document: Document, name: str) -> str:
 def directory_abstract(name: str, children: Iterable[ChildNote]) -> str:
     """Return at most ABSTRACT_LENGTH characters about a directory; the order given does not matter.
 
-    A skill or a README speaks for its directory; then comes what it holds: numbers, names and the
-    words that most of the children share, in Chinese where the children are.
+    A skill speaks for its directory alone. Else come the first sentences of its README, the words that
+    its children share, without a README what they say of themselves, and what it holds: numbers and
+    names, in Chinese where the children are.
     """
     listed = _sorted(children)
-    skill = next((child for child in listed if child.name.lower() == _SKILL), None)
-    if skill is not None and skill.abstract:
+    skill = skill_of(listed)
+    if skill is not None:
         return shorten(skill.abstract, ABSTRACT_LENGTH)
+    chinese = _are_chinese(listed)
+    holds = _holds(listed, chinese=chinese)
     door = _door(listed)
-    holds = _holds(listed)
-    if door is None:
-        return shorten(_headed(name, holds), ABSTRACT_LENGTH)
-    lead = shorten(door.abstract, ABSTRACT_LENGTH)
-    return shorten(f"{lead} {holds}", ABSTRACT_LENGTH) if len(lead) < ABSTRACT_LENGTH / 2 else lead
+    room = ABSTRACT_LENGTH - len(name) - min(len(holds), _HOLDS)
+    said = _lead(door.abstract) if door else _gists(name, listed, room, chinese=chinese)
+    parts = [part for part in (said, _themes(listed, said, chinese=chinese), holds) if part]
+    text = ("" if chinese else " ").join(parts)
+    return shorten(text if door else _headed(name, text), ABSTRACT_LENGTH)
+
+
+def skill_of(children: Iterable[ChildNote]) -> ChildNote | None:
+    """Return the SKILL.md that describes its directory; None where there is none."""
+    return next((one for one in children if one.name.lower() == _SKILL and one.abstract), None)
 
 
 def directory_overview(name: str, children: Iterable[ChildNote]) -> str:
@@ -78,12 +101,13 @@ def directory_overview(name: str, children: Iterable[ChildNote]) -> str:
     chinese = _are_chinese(listed)
     lead = directory_abstract(name, listed)
     lines = [f"# {shorten(name, _LONGEST_NAME)}", "", lead, ""]
-    entries = [_entry(child) for child in listed]
     room = (
         OVERVIEW_LENGTH
         - sum(len(line) + 1 for line in lines)
-        - len(_more(len(entries), chinese=chinese))
+        - len(_more(len(listed), chinese=chinese))
     )
+    said = max(_SHORT_LINE, min(_LINE, room // max(len(listed), 1) - _FRAME))
+    entries = [_entry(child, said) for child in listed]
     shown: list[str] = []
     for entry in entries:
         room -= len(entry) + 1
@@ -114,18 +138,6 @@ def _headed(title: str, text: str) -> str:
     return f"{title}：{text}" if is_chinese(title) else f"{title}: {text}"
 
 
-def _sentences(document: Document, room: int) -> str:
-    said = ""
-    for sentence in first_sentences(document):
-        joint = "" if not said or is_chinese(said[-2:]) else " "
-        if said and len(said) + len(sentence) > room:
-            break
-        said += joint + sentence
-        if len(said) > room / 2:
-            break
-    return said
-
-
 def _headings(document: Document) -> list[str]:
     """Return what a file is divided into: of code and data the outermost names only."""
     found = dict.fromkeys(
@@ -154,21 +166,89 @@ def _are_chinese(listed: Sequence[ChildNote]) -> bool:
     return is_chinese(" ".join(f"{child.name} {child.abstract}" for child in listed[:_LOOKED_AT]))
 
 
-def _holds(listed: Sequence[ChildNote]) -> str:
-    """Return how many files and folders there are, their names, and their common words."""
-    chinese = _are_chinese(listed)
+def _lead(abstract: str) -> str:
+    """Return the first sentences of a README, so many that there is room for what else is there."""
+    ends = [match.end() for match in _STOPS.finditer(abstract)]
+    return abstract[: max((end for end in ends if end <= _LEAD), default=len(abstract))].rstrip()
+
+
+def _themes(listed: Sequence[ChildNote], said: str, *, chinese: bool) -> str:
+    """Return the words that several children share and that were not said yet, with a stop."""
+    words = telling_words(
+        [f"{child.name} {child.abstract}" for child in listed[:_LOOKED_AT]], _WORDS
+    )
+    new = [word for word in words if word not in said.casefold()]
+    joint, stop = ("、", "。") if chinese else (", ", ".")
+    return joint.join(new) + stop if len(new) > 1 else ""  # one word alone says nothing
+
+
+def _gists(name: str, listed: Sequence[ChildNote], room: int, *, chinese: bool) -> str:
+    """Return what the children say of themselves, as many as there is room for.
+
+    Of many children that would be a few at random; what they share says more.
+    """
+    if len(listed) > _FEW:
+        return ""
+    joint, stop = ("；", "。") if chinese else ("; ", ".")
+    longest = max(_GIST, min(_LEAD, room // max(len(listed), 1)))
+    said: list[str] = []
+    for gist in dict.fromkeys(_gist(child, name) for child in listed):
+        short = shorten(gist, longest).rstrip(".!。！")
+        if short and len(short) + len(joint) <= room:
+            said.append(short)
+            room -= len(short) + len(joint)
+    text = joint.join(said)
+    return text + stop if text and not text.endswith("…") else text
+
+
+def _gist(child: ChildNote, within: str) -> str:
+    """Return what one child is about: its title, else the first thing it says.
+
+    A title that only repeats the name of the file or of the directory is passed over; so is what
+    only counts, and rows of data.
+    """
+    if child.is_directory:
+        said = _COLON.split(child.abstract, 1)[-1] if _is_headed(child) else child.abstract
+        pieces = [] if _COUNTS.match(said) else re.split("[;；]", said)
+    else:
+        title, said = _title_and_rest(child.abstract)
+        if said and _bare(title) not in _bare(child.name) and _bare(title) not in _bare(within):
+            return title
+        pieces = [] if _ROW.match(said) else [said or title]
+    sentences_of = (one.strip() for piece in pieces for one in _STOPS.split(piece))
+    return next((one for one in sentences_of if one), "")
+
+
+def _is_headed(child: ChildNote) -> bool:
+    return child.abstract.startswith((f"{child.name}: ", f"{child.name}："))
+
+
+def _title_and_rest(abstract: str) -> tuple[str, str]:
+    """Split at the colon behind the title; one of a single word (`Runbook: failover`) takes the next too."""
+    title, colon, rest = (
+        _COLON.split(abstract, 1) if _COLON.search(abstract) else (abstract, "", "")
+    )
+    again = _COLON.search(rest)
+    if again is not None and len(list(content_words(title))) < _TITLE_WORDS:
+        return f"{title}{colon}{rest[: again.start()]}", rest[again.end() :]
+    return title, rest
+
+
+def _bare(name: str) -> str:
+    """Return letters and digits alone: `next-steps.md` says what `Next steps` says."""
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _holds(listed: Sequence[ChildNote], *, chinese: bool) -> str:
+    """Return how many files and folders there are, and their names."""
     folders = sum(child.is_directory for child in listed)
     counted = _counted(len(listed) - folders, folders, chinese=chinese)
     if not listed:
         return counted
     names = [child.name + "/" * child.is_directory for child in listed]
-    joint, colon, stop = ("、", "：", "。") if chinese else (", ", ": ", ". ")
-    words = telling_words(
-        [f"{child.name} {child.abstract}" for child in listed[:_LOOKED_AT]], _WORDS
-    )
-    about = joint.join(words) + stop if words else ""
+    joint, colon = ("、", "：") if chinese else (", ", ": ")
     shown = joint.join(names[:_NAMES]) + ("…" if len(names) > _NAMES else "")
-    return f"{about}{counted}{colon}{shown}"
+    return f"{counted}{colon}{shown}"
 
 
 def _counted(files: int, folders: int, *, chinese: bool) -> str:
@@ -183,9 +263,9 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _entry(child: ChildNote) -> str:
+def _entry(child: ChildNote, length: int) -> str:
     name = shorten(child.name, _LONGEST_NAME) + "/" * child.is_directory
-    said = shorten(child.abstract, _LINE)
+    said = shorten(child.abstract, length)
     return f"- **{name}** — {said}" if said else f"- **{name}**"
 
 
