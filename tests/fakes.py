@@ -1,7 +1,7 @@
 """Stand-ins for engines and models: deterministic, instant, honest to their ports."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.domain.errors import UnavailableError
@@ -31,3 +31,22 @@ class FakeEmbedder(HashEmbedder):
         if self.down is not None:
             raise self.down
         return await super().embed(inputs, purpose)
+
+
+class FakeReranker:
+    """A perfect judge: gives each text the score it was told; texts it was not told of get None.
+
+    calls: query and texts, as they came. down: raised while it is set.
+    """
+
+    def __init__(self, scores: Mapping[str, float | None]) -> None:
+        self.scores = dict(scores)
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+        self.down: UnavailableError | None = None
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float | None]:
+        """Return the scores, or raise `down`."""
+        self.calls.append((query, tuple(documents)))
+        if self.down is not None:
+            raise self.down
+        return [self.scores.get(text) for text in documents]

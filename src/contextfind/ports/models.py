@@ -57,11 +57,15 @@ class Tokenizer(Protocol):
 class Reranker(Protocol):
     """A slower, better judge of (query, document) pairs."""
 
-    async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
-        """Return one score in [0, 1] per document, in order.
+    async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float | None]:
+        """Return one score in [0, 1] per document, in order; None where there is no judgement.
+
+        A higher score is a better match, whatever else is in the call. Any text is accepted (NUL,
+        lone surrogates, blank); equal texts get equal scores. Without documents nothing is asked.
 
         Raises:
-            UnavailableError: the caller falls back to its own scores.
+            UnavailableError: nothing was judged; the caller falls back to its own scores;
+                `details["retryable"]` false when trying again cannot help.
 
         """
         ...
