@@ -3,11 +3,12 @@
 import hashlib
 from dataclasses import dataclass, field
 
-from contextfind.domain.records import Passage
+from contextfind.domain.context_line import telling
+from contextfind.domain.records import Passage, below
 
 ABSTRACT_LENGTH = 256  # characters of a level-0 text; clients show it in one or two lines
 OVERVIEW_LENGTH = 4_000  # characters of a level-1 text
-TEXT_RECIPE = "recipe1"  # of what `make_passage` embeds; a new one makes all vectors anew
+TEXT_RECIPE = "recipe2"  # of what `make_passage` embeds; a new one makes all vectors anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,6 @@ class Document:
 
 def make_passage(ordinal: int, heading: str, text: str, context: str) -> Passage:
     """Return a passage with the digest of what is embedded for it."""
-    indexed = f"{context}\n{text}" if context else text
-    digest = hashlib.sha256(indexed.encode("utf-8", "surrogatepass")).hexdigest()
+    embedded = below(telling(context), text)
+    digest = hashlib.sha256(embedded.encode("utf-8", "surrogatepass")).hexdigest()
     return Passage(ordinal, heading, text, context, digest)

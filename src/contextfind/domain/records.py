@@ -8,6 +8,7 @@ from typing import NewType
 import numpy as np
 from numpy.typing import NDArray
 
+from contextfind.domain.context_line import telling
 from contextfind.domain.uri import Uri
 
 RecordId = NewType("RecordId", int)  # given by the store, never used again
@@ -86,8 +87,8 @@ class Passage:
     ordinal: 0, 1, … in reading order.
     heading: the headings above it, outermost first, joined by ` > `; may be empty.
     text: what stands there, as written.
-    context: the line put in front of the text when it is embedded and indexed (path, headings).
-    digest: of `indexed_text`; equal texts share one vector.
+    context: the line in front of the text (path, title, headings).
+    digest: of `embedded_text`; equal texts share one vector.
     """
 
     ordinal: int
@@ -98,8 +99,18 @@ class Passage:
 
     @property
     def indexed_text(self) -> str:
-        """What the embedder and the word index see."""
-        return f"{self.context}\n{self.text}" if self.context else self.text
+        """What the word index sees."""
+        return below(self.context, self.text)
+
+    @property
+    def embedded_text(self) -> str:
+        """What the embedder sees: of the context only what means something to it."""
+        return below(telling(self.context), self.text)
+
+
+def below(line: str, text: str) -> str:
+    """Return the text with a line in front, if there is one."""
+    return f"{line}\n{text}" if line else text
 
 
 def context_type_of(uri: Uri) -> ContextType:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from contextfind.domain.context_line import JOINT
 from contextfind.domain.documents import Document, Section, make_passage
 from contextfind.domain.records import Passage
 from contextfind.domain.uri import Uri
@@ -20,7 +21,6 @@ from contextfind.ingestion.splitting import (
 
 _SUFFIX = re.compile(r"(?<=.)\.(?=[0-9_]*[A-Za-z])[A-Za-z0-9_]{1,10}$")
 _WORDS = re.compile(r"\w+")
-_JOINT = " > "
 _SLACK = 1.25  # a paragraph up to here stays whole: its halves would both be too short
 _FENCES = ("```", "~~~")
 
@@ -59,7 +59,7 @@ def place_of(uri: Uri) -> str:
     top = uri.scope_root
     names = () if top is None else uri.segments[len(top.segments) :]
     said = [*names[:-1], *(_SUFFIX.sub("", name) for name in names[-1:])]
-    return _JOINT.join(" ".join(re.sub(r"[-_]", " ", name).split()) or name for name in said)
+    return JOINT.join(" ".join(re.sub(r"[-_]", " ", name).split()) or name for name in said)
 
 
 def cut(document: Document, place: str, rules: PassageRules) -> tuple[Passage, ...]:
@@ -77,7 +77,7 @@ def cut(document: Document, place: str, rules: PassageRules) -> tuple[Passage, .
     return tuple(
         make_passage(
             ordinal,
-            _JOINT.join(chunk.headings),
+            JOINT.join(chunk.headings),
             chunk.text,
             context_line(place, document.title, chunk.headings, rules.context),
         )
@@ -90,14 +90,14 @@ def context_line(place: str, title: str, headings: Sequence[str], limit: int) ->
 
     The title is left out where place or headings say the same already.
     """
-    parts = [part for part in place.split(_JOINT) if part]
-    known = set(_words(_JOINT.join([place, *headings[:1]])))
+    parts = [part for part in place.split(JOINT) if part]
+    known = set(_words(JOINT.join([place, *headings[:1]])))
     if not known.issuperset(_words(title)):
         parts.append(" ".join(title.split()))
     parts.extend(headings)
-    while len(parts) > 1 and weight(_JOINT.join(parts)) > limit:
+    while len(parts) > 1 and weight(JOINT.join(parts)) > limit:
         del parts[0]
-    line = _JOINT.join(parts)
+    line = JOINT.join(parts)
     return line if weight(line) <= limit else head(line, limit - 2).rstrip() + "…"
 
 

@@ -65,7 +65,7 @@ class MemoryRecordStore:
         texts: dict[str, str] = {}
         for record in order:
             for passage in tree.lacking(record.id):
-                texts.setdefault(passage.digest, passage.indexed_text)
+                texts.setdefault(passage.digest, passage.embedded_text)
         return [PendingText(digest, text) for digest, text in list(texts.items())[:limit]]
 
     async def stale(self, limit: int) -> Sequence[StaleDirectory]:

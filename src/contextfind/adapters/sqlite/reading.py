@@ -154,7 +154,7 @@ def read_pending(connection: sqlite3.Connection, limit: int) -> list[PendingText
         if len(texts) >= limit:
             break
         passage = passage_of(row)
-        texts.setdefault(passage.digest, passage.indexed_text)
+        texts.setdefault(passage.digest, passage.embedded_text)
     return [PendingText(digest, text) for digest, text in texts.items()]
 
 
