@@ -15,7 +15,8 @@ from contextfind.domain.errors import (
     NotFoundError,
 )
 from contextfind.domain.identity import Identity, RequestContext
-from contextfind.domain.queries import FindQuestion
+from contextfind.domain.queries import FindQuestion, QueryPlan, TypedQuery
+from contextfind.domain.records import ContextType
 from contextfind.domain.results import FindResult
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ingestion.jobs import AddRequest
@@ -45,6 +46,20 @@ class FakeFinder:
     @property
     def question(self) -> FindQuestion:
         return self.asked[-1][1]
+
+
+class FakeSearcher:
+    def __init__(self, finder: FakeFinder) -> None:
+        self.finder = finder
+        self.sessions: list[str] = []
+        self.plan = QueryPlan((TypedQuery("x", ContextType.SKILL, "learn", 2),), "because")
+
+    async def search(
+        self, context: RequestContext, question: FindQuestion, session_id: str = ""
+    ) -> FindResult:
+        self.sessions.append(session_id)
+        found = await self.finder.find(context, question)
+        return replace(found, query_plan=self.plan)
 
 
 @dataclass
@@ -255,6 +270,7 @@ class FakeIdentities(MemoryIdentityStore):
 class FakeHouse:
     def __init__(self) -> None:
         self.finder = FakeFinder()
+        self.searcher = FakeSearcher(self.finder)
         self.browser = self.writer = FakeTree()
         self.jobs = FakeJobs()
         self.settling = FakeSettling()

@@ -301,11 +301,6 @@ async def test_context_assembly_is_refused_in_words_that_clients_fall_back_on(ap
     assert "extra" in error["message"]
 
 
-async def test_planned_search_is_unimplemented_with_a_hint(api):
-    sent = await api.http.post("/api/v1/search/search", json={"query": "x", "session_id": "s"})
-    assert "search/find" in error_of(sent, 501, "UNIMPLEMENTED")["message"]
-
-
 async def test_unknown_fields_are_accepted_and_named(api):
     response = await api.find(query="x", peer_id="p", **{"a,b é": 1})
     assert result_of(response)["total"] == 0

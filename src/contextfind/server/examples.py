@@ -47,6 +47,17 @@ FIND: Mapping[str, object] = {
     "how it was found": {"query": "TKX-7741", "include_provenance": True},
 }
 
+SEARCH: Mapping[str, object] = {
+    "a question, and the plan that was made of it": {"query": "How do I roll back a release?"},
+    "in a session, with the walk": {
+        "query": "and if that fails?",
+        "session_id": "session-1",
+        "target_uri": DIRECTORY,
+        "include_provenance": True,
+        "telemetry": True,
+    },
+}
+
 MKDIR: Mapping[str, object] = {
     "a directory": {"uri": "viking://resources/handbook/drafts", "description": "Not yet agreed."}
 }

@@ -10,6 +10,7 @@ from contextfind.ingestion.writing import Writer
 from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
+from contextfind.retrieval.searcher import Searcher
 
 
 class House(Protocol):
@@ -21,6 +22,8 @@ class House(Protocol):
 
     @property
     def finder(self) -> Finder: ...  # noqa: D102 - described above
+    @property
+    def searcher(self) -> Searcher: ...  # noqa: D102
     @property
     def browser(self) -> Browser: ...  # noqa: D102
     @property

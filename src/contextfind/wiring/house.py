@@ -10,15 +10,22 @@ from pathlib import Path
 from contextfind.config.model import Settings
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.jobs import Jobs
-from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
-from contextfind.ingestion.writing import Desk, Writer
+from contextfind.ingestion.writing import Writer
 from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
+from contextfind.retrieval.searcher import Searcher
 from contextfind.wiring.engines import Engines, open_engines
-from contextfind.wiring.services import Workers, build_finder, job_desk, start_workers, stop_workers
+from contextfind.wiring.services import (
+    Workers,
+    build_desk,
+    build_finder,
+    job_desk,
+    start_workers,
+    stop_workers,
+)
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -31,6 +38,7 @@ class House:
 
     settings: Settings
     finder: Finder
+    searcher: Searcher
     browser: Browser
     writer: Writer
     jobs: Jobs
@@ -67,9 +75,7 @@ class House:
             engines = await open_engines(settings, around, stack, reembed=reembed)
             cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
             stack.callback(cpu.shutdown)
-            passages = settings.ingestion
-            rules = PassageRules(passages.passage_target, passages.passage_longest)
-            desk = Desk(engines.store, engines.blobs, around.clock, cpu, rules)
+            desk = build_desk(settings, engines, around, cpu)
             pulse = Pulse()
             workers = start_workers(engines, desk, pulse, around)
             stack.push_async_callback(stop_workers, workers)
@@ -80,9 +86,11 @@ class House:
             resumed = await jobs.resume()
             if resumed:
                 _log.info("%d unfinished tasks of the last run go on", resumed)
+            finder = build_finder(settings, engines, workers, around)
             yield cls(
                 settings=settings,
-                finder=build_finder(settings, engines, workers, around),
+                finder=finder,
+                searcher=Searcher(finder),
                 browser=Browser(engines.store, engines.blobs, workers.uses.count),
                 writer=Writer(desk),
                 jobs=jobs,

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.jobs import JobDesk
+from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.summaries import SummaryWorker
@@ -37,6 +39,12 @@ class Workers:
     summaries: SummaryWorker
     uses: Uses
     tasks: Mapping[str, "asyncio.Task[None]"]
+
+
+def build_desk(settings: Settings, engines: Engines, around: Surroundings, cpu: Executor) -> Desk:
+    """Return what records are written with; parsing runs in `cpu`."""
+    rules = PassageRules(settings.ingestion.passage_target, settings.ingestion.passage_longest)
+    return Desk(engines.store, engines.blobs, around.clock, cpu, rules)
 
 
 def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundings) -> Workers:

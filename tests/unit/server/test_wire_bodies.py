@@ -9,6 +9,7 @@ from contextfind.server.unbuilt import hint_for
 from contextfind.server.wire.content import MkdirBody, WriteBody, part_of
 from contextfind.server.wire.find import FindBody
 from contextfind.server.wire.resources import AddBody
+from contextfind.server.wire.search import SearchBody
 from tests.api.caller import app_of, calling
 from tests.api.fake_house import FakeHouse
 
@@ -24,7 +25,7 @@ SCALARS = (
 VALUES = SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.text(max_size=5), SCALARS)
 ROUTES = {
     "/api/v1/search/find": FindBody,
-    "/api/v1/search/search": FindBody,
+    "/api/v1/search/search": SearchBody,
     "/api/v1/content/write": WriteBody,
     "/api/v1/fs/mkdir": MkdirBody,
     "/api/v1/resources": AddBody,

@@ -3,23 +3,22 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from contextfind.domain.errors import UnimplementedError
 from contextfind.server.context import deadline_of
 from contextfind.server.envelope import ok
-from contextfind.server.examples import FIND
+from contextfind.server.examples import FIND, SEARCH
 from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Context, TheHouse
-from contextfind.server.wire.answers import Failure, Ok
+from contextfind.server.wire.answers import Ok
 from contextfind.server.wire.find import (
     FIND_HEADERS,
     FindBody,
     answer_of,
-    check_mode,
     find_headers,
     find_telemetry,
     question_of,
 )
 from contextfind.server.wire.hits import Found
+from contextfind.server.wire.search import SearchBody, Searched, search_answer_of
 from contextfind.server.wire.telemetry import telemetry
 
 router = APIRouter(prefix="/search", tags=["search"])
@@ -44,15 +43,16 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
 
 @router.post(
     "/search",
-    status_code=501,
-    response_model=Failure,
-    response_description="UNIMPLEMENTED",
-    responses=may_fail(),
+    response_model=Ok[Searched],
+    responses=may_fail("INVALID_URI", "DEADLINE_EXCEEDED", told=FIND_HEADERS),
+    openapi_extra=examples(SEARCH),
 )
-async def search(body: FindBody, _: Context) -> Response:
-    """Refuse: planned searches are not built; say so in the form that clients fall back on."""
-    check_mode(body)
-    raise UnimplementedError(
-        "POST /api/v1/search/search is not built here: planned, not there yet; "
-        "use POST /api/v1/search/find"
-    )
+async def search(body: SearchBody, request: Request, house: TheHouse, context: Context) -> Response:
+    """Return what a find returns, judged by the reranker where there is one, and the plan."""
+    question = question_of(body, context.identity, house.clock())
+    async with deadline_of(context):
+        found = await house.searcher.search(context, question, body.session_id.strip())
+    told = telemetry(request, "search.search", find_telemetry(found)) if body.telemetry else None
+    headers = find_headers(found) | body.ignored_header()
+    result = search_answer_of(found, provenance=body.include_provenance)
+    return ok(result, telemetry=told, headers=headers)
