@@ -37,18 +37,41 @@ class Hit(TypedDict):
     content: NotRequired[str]
 
 
+class ScoreParts(TypedDict):
+    """What a score was made of; None for what did not count."""
+
+    own: float
+    meaning: float | None
+    words: float | None
+    evidence: float | None
+    witness: str | None
+    reranked: float | None
+    hotness: float | None
+
+
 class Step(TypedDict):
-    """A step of a walk: `open`, `keep`, `cut` or `end`, and why."""
+    """A step of a walk: `open`, `keep`, `cut` or `end`, and why.
+
+    round: in which a directory was opened. rule: what cut a hit. parts: of the score of a hit.
+    """
 
     event: str
     uri: str | None
     score: float | None
     reason: str
+    round: NotRequired[int | None]
+    rule: NotRequired[str | None]
+    parts: NotRequired[ScoreParts | None]
 
 
 class Walked(TypedDict):
-    """The steps of a walk, and the walk in numbers."""
+    """The steps of a walk, and the walk in numbers.
 
+    index_plans: how the index looked for hits and for directories. formulas: how scores are made.
+    """
+
+    index_plans: NotRequired[list[str]]
+    formulas: NotRequired[list[str]]
     events: list[Step]
     statistics: dict[str, int]
 

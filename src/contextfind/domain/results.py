@@ -24,12 +24,31 @@ class MatchedContext:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """What the score of a hit was made of; None for what did not count.
+
+    own: by its own text, from both channels, each between 0 and 1: meaning and words. evidence: the
+    best file of its directory (of a hit that is a directory: the best below it), and witness: which
+    that is. reranked: what the reranker said. hotness: how often and how lately it was used.
+    """
+
+    own: float
+    meaning: float | None
+    words: float | None
+    evidence: float | None
+    witness: Uri | None
+    reranked: float | None
+    hotness: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One thing that happened on a walk.
 
     event: a directory was opened, a hit was kept or cut, the walk ended. score: what the directory or
     the hit was worth. reason: why, in words. uri and level: None at the end of the walk; a directory
-    that was opened has no level.
+    that was opened has no level. round: in which a directory was opened. rule: what cut a hit.
+    parts: of the score of a hit.
     """
 
     event: Literal["open", "keep", "cut", "end"]
@@ -37,15 +56,24 @@ class Step:
     uri: Uri | None = None
     level: Level | None = None
     score: float | None = None
+    round: int | None = None
+    rule: str = ""
+    parts: ScoreParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How a walk went: its steps in order, and how many rounds and candidates there were."""
+    """How a walk went: its steps in order, and how many rounds and candidates there were.
+
+    plans: how the index looked, for each of the questions it was asked about the whole tree.
+    formulas: how scores are made of their parts, in words.
+    """
 
     steps: Sequence[Step]
     rounds: int
     candidates: int
+    plans: Sequence[str] = ()
+    formulas: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class Finder:
         ]
         if not question.include_provenance:
             return hits, ()
-        trace = trace_of(walk, page, question)
+        trace = trace_of(walk, page, question, await self._retriever.explain(walk))
         opened = [opened.uri for opened in walk.frontier.opened]
         return hits, [QueryResult(TypedQuery(question.query), hits, opened, trace)]
 

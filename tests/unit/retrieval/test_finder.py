@@ -22,6 +22,7 @@ from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Commit, Hit, Probe, Purpose, RecordDraft
 from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import HierarchicalRetriever
 from tests.builders import NOON
 
@@ -70,13 +71,14 @@ class House:
         await self.store.add_vectors([(p.digest, r) for p, r in zip(pending, rows, strict=True)])
         await self.index.follow(await self.store.changes(0, 1_000))
 
-    def finder(self) -> Finder:
+    def finder(self, count: Count = uncounted) -> Finder:
         async def ready() -> None:
             return None
 
         reading = Reading(
-            self.store, self.blobs, self.embedder, WordTokenizer(), ready, time.perf_counter
-        )
+            self.store, self.blobs, self.embedder, WordTokenizer(), ready, time.perf_counter,
+            count=count,
+        )  # fmt: skip
         return Finder(
             reading,
             HierarchicalRetriever(self.index, self.embedder.calibration, ScoreRules(), WalkRules()),
@@ -212,8 +214,43 @@ async def test_nothing_of_others_is_told_in_a_trace(house: House) -> None:
     assert not any("ben" in address for address in named)
 
 
-async def test_without_being_asked_no_trace_is_made(house: House) -> None:
+async def test_the_trace_says_of_a_hit_that_it_was_deleted_a_moment_ago(house: House) -> None:
+    gone = Uri.parse("viking://resources/ops/rollback.md")
+    await house.store.commit(Commit("acme", NOON, remove=[gone]))
+    question = FindQuestion("rollback a release", include_provenance=True)
+    (told,) = (await house.finder().find(ANN, question)).query_results
+    (step,) = [step for step in told.trace.steps if step.uri == gone]
+    assert (step.event, step.rule) == ("cut", "deleted a moment ago")
+
+
+class ExplainingIndex(MemoryIndex):
+    """Counts how often it is asked to explain itself."""
+
+    explained = 0
+
+    async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
+        self.explained += 1
+        return await super().explain(probes)
+
+
+async def test_without_being_asked_no_trace_is_made_and_the_index_explains_nothing(
+    house: House,
+) -> None:
+    house.index = ExplainingIndex(WordTokenizer())
+    await house.index.follow(await house.store.changes(0, 1_000))
     assert (await house.finder().find(ANN, FindQuestion("rollback"))).query_results == ()
+    assert house.index.explained == 0
+    await house.finder().find(ANN, FindQuestion("rollback", include_provenance=True))
+    assert house.index.explained == 1
+
+
+async def test_a_hit_counts_as_used_when_its_body_is_given_along(house: House) -> None:
+    used: list[RecordId] = []
+    finder = house.finder(used.append)
+    await finder.find(ANN, FindQuestion("rollback a release", limit=2))
+    assert used == []
+    found = await finder.find(ANN, FindQuestion("rollback a release", limit=2, read_content=True))
+    assert len(used) == len(set(used)) == found.total == 2
 
 
 async def test_of_a_very_long_query_the_beginning_is_searched_and_a_note_says_so(

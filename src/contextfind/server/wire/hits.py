@@ -36,6 +36,21 @@ class Match(TypedDict):
 
 
 @exact
+class Parts(TypedDict):
+    """What a score was made of; null for what did not count."""
+
+    own: Annotated[float, Field(ge=0, le=1, description="By its own text: both channels.")]
+    meaning: Annotated[float, Field(ge=0, le=1)] | None
+    words: Annotated[float, Field(ge=0, le=1)] | None
+    evidence: (
+        Annotated[float, Field(ge=0, le=1, description="The best file of its directory.")] | None
+    )
+    witness: Annotated[Address, Field(description="Which file that is.")] | None
+    reranked: Annotated[float, Field(ge=0, le=1)] | None
+    hotness: Annotated[float, Field(ge=0, le=1)] | None
+
+
+@exact
 class Event(TypedDict):
     """A step of the walk: a directory opened, a hit kept or cut, the end."""
 
@@ -43,6 +58,9 @@ class Event(TypedDict):
     uri: Address | None
     score: Annotated[float, Field(ge=0, le=1)] | None
     reason: str
+    round: Annotated[int, Field(ge=1, description="In which a directory was opened.")] | None
+    rule: Annotated[str, Field(description="What cut a hit.")] | None
+    parts: Parts | None
 
 
 @exact
@@ -60,6 +78,10 @@ class Statistics(TypedDict):
 class Walked(TypedDict):
     """The walk through the tree, step by step."""
 
+    index_plans: Annotated[
+        list[str], Field(description="How the index looked: scanned, through a graph, by words.")
+    ]
+    formulas: Annotated[list[str], Field(description="How scores are made of their parts.")]
     events: list[Event]
     statistics: Statistics
 

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 
 from contextfind.domain.records import Level, shown_address
-from contextfind.domain.results import MatchedContext, QueryResult, Step, Trace
+from contextfind.domain.results import MatchedContext, QueryResult, ScoreParts, Step, Trace
+
+_DIGITS = 4  # of the parts of a score; the rest is noise
 
 
 def provenance_of(results: Sequence[QueryResult]) -> list[dict[str, object]]:
@@ -33,6 +35,8 @@ def _trace(trace: Trace) -> dict[str, object]:
     opened = sum(step.event == "open" for step in trace.steps)
     kept = sum(step.event == "keep" for step in trace.steps)
     return {
+        "index_plans": list(trace.plans),
+        "formulas": list(trace.formulas),
         "events": [_event(step) for step in trace.steps],
         "statistics": {
             "total_events": len(trace.steps),
@@ -51,4 +55,23 @@ def _event(step: Step) -> dict[str, object]:
         "uri": None if step.uri is None else shown_address(step.uri, level),
         "score": None if step.score is None else float(step.score),
         "reason": step.reason,
+        "round": step.round,
+        "rule": step.rule or None,
+        "parts": None if step.parts is None else _parts(step.parts),
     }
+
+
+def _parts(parts: ScoreParts) -> dict[str, object]:
+    return {
+        "own": _short(parts.own),
+        "meaning": _short(parts.meaning),
+        "words": _short(parts.words),
+        "evidence": _short(parts.evidence),
+        "witness": None if parts.witness is None else parts.witness.text,
+        "reranked": _short(parts.reranked),
+        "hotness": _short(parts.hotness),
+    }
+
+
+def _short(score: float | None) -> float | None:
+    return None if score is None else round(float(score), _DIGITS)
