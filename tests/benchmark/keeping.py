@@ -22,11 +22,12 @@ class Kept:
     """A folder per set below `root`.
 
     trusting: take what is there if only the documents are the same, even when the code that reads and
-    cuts them has changed since.
+    cuts them has changed since. provider: of the embedder.
     """
 
     root: Path
     trusting: bool = False
+    provider: str = "local"
 
     def place(self, wanted: RetrievalSet) -> tuple[Path, bool]:
         """Return the server's folder for a set, and whether the set is in it already.
@@ -52,20 +53,20 @@ class Kept:
 
     def note(self, folder: Path, wanted: RetrievalSet) -> None:
         """Write down that a set was ingested whole."""
-        (folder / STAMP).write_text(_stamp(wanted), encoding="utf-8")
+        (folder / STAMP).write_text(self._stamp(wanted), encoding="utf-8")
 
     def _fits(self, stamp: str, wanted: RetrievalSet) -> bool:
-        made, wished = stamp.split(), _stamp(wanted).split()
-        return made[:1] == wished[:1] if self.trusting else made == wished
+        made, wished = stamp.split(), self._stamp(wanted).split()
+        return made[:-1] == wished[:-1] if self.trusting else made == wished
 
-
-def _stamp(wanted: RetrievalSet) -> str:
-    return f"{wanted.fingerprint} {recipe()}\n"
+    def _stamp(self, wanted: RetrievalSet) -> str:
+        """Return the documents, what made the vectors, and the code; a server refuses other vectors."""
+        return f"{wanted.fingerprint} {self.provider}:{TEXT_RECIPE} {recipe()}\n"
 
 
 def recipe() -> str:
     """Return a digest of everything that decides what is stored and embedded for a document."""
-    digest = hashlib.sha256(TEXT_RECIPE.encode())
+    digest = hashlib.sha256()
     places = ("ingestion/**/*.py", "adapters/local/nano.py", "domain/documents.py")
     for path in sorted(path for place in places for path in PACKAGE.glob(place)):
         digest.update(path.read_bytes())

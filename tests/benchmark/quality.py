@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -128,7 +127,8 @@ def row_of(wanted: RetrievalSet, asked: Asked, ingest_s: float | None) -> Row:
 def folders(arguments: argparse.Namespace) -> Iterator[Kept]:
     """Give where the servers put their data: kept, or gone at the end."""
     if arguments.reuse is not None or arguments.keep is not None:
-        yield Kept(arguments.reuse or arguments.keep, trusting=arguments.reuse is not None)
+        root = arguments.reuse or arguments.keep
+        yield Kept(root, arguments.reuse is not None, arguments.provider)
         return
     with tempfile.TemporaryDirectory(prefix="contextfind-quality-") as work:
         yield Kept(Path(work))
@@ -136,18 +136,17 @@ def folders(arguments: argparse.Namespace) -> Iterator[Kept]:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How every set is measured; queries: at most so many of each; provider: of the embedder."""
+    """How every set is measured; queries: at most so many of each."""
 
     kept: Kept
     queries: int
-    provider: str
 
 
 def measure(plan: Plan, wanted: RetrievalSet, console: Console) -> tuple[Row, Asked]:
     """Run a server for one set: what another set added must not slow it down or colour it."""
     kept, queries = plan.kept, plan.queries
     folder, there = kept.place(wanted)
-    settings = {"CONTEXTFIND_EMBEDDING__PROVIDER": plan.provider}
+    settings = {"CONTEXTFIND_EMBEDDING__PROVIDER": kept.provider}
     with Server(folder, settings) as server, Api(server.url, server.key) as api:
         seconds = None
         if not there:
@@ -178,8 +177,8 @@ def remembered(made_of: str, row: Row, asked: Asked) -> Remembered:
 def table_of(rows: Sequence[Row]) -> Table:
     """Return the rows as a table for people."""
     title = "Retrieval quality, find at level 2, limit 10; mean [95 % interval]"
-    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
-    heads = ("set", "docs", "queries", "nDCG@10", "recall@10", "MRR@10")
+    table = Table(title=title, box=None, collapse_padding=True)
+    heads = ("set", "docs", "asked", "nDCG@10", "recall@10", "MRR@10")
     for head in (*heads, "p50 ms", "p95", "ingest s", "errors"):
         table.add_column(head, justify="left" if head == "set" else "right", no_wrap=True)
     for row in rows:
@@ -230,7 +229,7 @@ def main() -> int:
     found: dict[str, Remembered] = {}
     verdicts = []
     with folders(arguments) as kept:
-        plan = Plan(kept, arguments.queries or sys.maxsize, arguments.provider)
+        plan = Plan(kept, arguments.queries or sys.maxsize)
         for folder in arguments.sets:
             wanted = read_set(folder)
             row, asked = measure(plan, wanted, console)

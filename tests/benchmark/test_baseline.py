@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from contextfind.domain.documents import TEXT_RECIPE
 from tests.benchmark.baseline import (
     Remembered,
     packed,
@@ -108,12 +109,24 @@ def test_data_of_other_code_is_used_again_only_on_demand(tmp_path: Path) -> None
     wanted = small_set()
     folder, _ = Kept(tmp_path).place(wanted)
     (folder / DATA).mkdir()
-    (folder / "ingested.txt").write_text(f"{wanted.fingerprint} oldcode\n", encoding="utf-8")
+    (folder / "ingested.txt").write_text(
+        f"{wanted.fingerprint} local:{TEXT_RECIPE} old\n", encoding="utf-8"
+    )
     assert Kept(tmp_path, trusting=True).place(wanted) == (folder, True)
     assert Kept(tmp_path, trusting=True).place(other_texts(wanted)) == (folder, False)
     (folder / DATA).mkdir()
-    (folder / "ingested.txt").write_text(f"{wanted.fingerprint} oldcode\n", encoding="utf-8")
+    (folder / "ingested.txt").write_text(
+        f"{wanted.fingerprint} local:{TEXT_RECIPE} old\n", encoding="utf-8"
+    )
     assert Kept(tmp_path).place(wanted) == (folder, False)
+
+
+def test_data_of_another_embedder_is_never_used(tmp_path: Path) -> None:
+    wanted = small_set()
+    folder, _ = Kept(tmp_path).place(wanted)
+    (folder / DATA).mkdir()
+    Kept(tmp_path).note(folder, wanted)
+    assert Kept(tmp_path, trusting=True, provider="hash").place(wanted) == (folder, False)
 
 
 def test_a_folder_of_somebody_else_is_not_cleared(tmp_path: Path) -> None:
