@@ -29,6 +29,9 @@ OFFERS: Mapping[str, Offer] = {
     "doctor": Offer(
         "doctor", _SERVER, "Check configuration, data, models and port; no server needed."
     ),
+    "calibrate": Offer(
+        "calibrating", _SERVER, "Fit the embedder's calibration to judged sets; no server needed."
+    ),
     "status": Offer(
         "standing", _SERVER, "Show what a running server holds and whether it is ready."
     ),

@@ -189,7 +189,7 @@ class EmbeddingSettings(Section):
         default=None,
         ge=-1,
         lt=1,
-        description="Cosine of an unrelated pair of texts. None: as fits the provider.",
+        description="Cosine of an unrelated pair of texts; `contextfind calibrate` fits both. None: as fits the provider.",
     )
     calibration_span: float | None = Field(
         default=None,
