@@ -34,13 +34,21 @@ def sweep_tables(swept: Sequence[Constant], figures: Figures, sets: Sequence[str
     return "\n".join([*parts, "\n".join(lines) + "\n"])
 
 
-def left_out(means: Mapping[str, Mapping[str, float]], sets: Sequence[str]) -> dict[str, str]:
+def left_out(
+    means: Mapping[str, Mapping[str, float]], sets: Sequence[str], usual: str
+) -> dict[str, str]:
     """Return for each set the value that is best on the mean of the others; means: by value, then by set."""
     chosen: dict[str, str] = {}
     for name in sets:
         others = [one for one in sets if one != name] or list(sets)
-        chosen[name] = max(means, key=lambda value: fmean(means[value][one] for one in others))
+        overall = {value: fmean(means[value][one] for one in others) for value in means}
+        chosen[name] = _best(overall, usual)
     return chosen
+
+
+def _best(overall: Mapping[str, float], usual: str) -> str:
+    """Return the value with the best mean, the default where it is as good."""
+    return max(overall, key=lambda value: (round(overall[value], 4), value == usual))
 
 
 def _sweep_table(constant: Constant, figures: Figures, sets: Sequence[str]) -> str:
@@ -59,8 +67,8 @@ def _left_out_row(constant: Constant, figures: Figures, sets: Sequence[str]) -> 
         for value, variant in constant.values.items()
     }
     overall = {value: fmean(per_set.values()) for value, per_set in means.items()}
-    best = max(overall, key=lambda value: overall[value])
-    chosen = left_out(means, sets)
+    best = _best(overall, constant.usual)
+    chosen = left_out(means, sets, constant.usual)
     figure = fmean(means[chosen[name]][name] for name in sets)
     return _row(
         constant.name,

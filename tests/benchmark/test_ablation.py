@@ -81,7 +81,12 @@ async def test_a_sweep_tells_what_leaving_a_set_out_costs(tmp_path: Path) -> Non
 
 def test_a_set_has_no_say_in_the_value_it_is_measured_with() -> None:
     means = {"low": {"a": 0.9, "b": 0.1, "c": 0.1}, "high": {"a": 0.1, "b": 0.5, "c": 0.5}}
-    assert left_out(means, ["a", "b", "c"]) == {"a": "high", "b": "low", "c": "low"}
+    assert left_out(means, ["a", "b", "c"], "low") == {"a": "high", "b": "low", "c": "low"}
+
+
+def test_where_nothing_is_better_the_default_is_chosen() -> None:
+    means = {"low": {"a": 0.5, "b": 0.5}, "usual": {"a": 0.5, "b": 0.5}}
+    assert left_out(means, ["a", "b"], "usual") == {"a": "usual", "b": "usual"}
 
 
 def test_the_default_of_a_constant_is_always_among_the_values() -> None:
