@@ -91,6 +91,7 @@ class _Telling:
         )
         blend = f"{weight:g} meaning + {_rest(weight)} words"
         yield f"own = {blend if known else 'meaning: no word of the question is known here'}"
+        yield "meaning: how near the text is to the question; words: how much of the question it holds"
         files = "own" if alpha == 1 else f"{alpha:g} own + {_rest(alpha)} best own of its directory"
         yield f"score of a file = {files}"
         yield f"score of a directory = its best file below, times {_rest(share)} + {share:g} own"

@@ -232,33 +232,68 @@ def test_a_narrow_terminal_keeps_addresses_on_one_line() -> None:
     assert "What to do" in written.getvalue()
 
 
-def test_explain_shows_the_walk_as_a_tree(stub: StubServer) -> None:
-    def step(event: str, uri: str | None, score: float | None, reason: str) -> dict[str, Any]:
-        return {"event": event, "uri": uri, "score": score, "reason": reason}
+def step(event: str, uri: str | None, score: float | None, reason: str) -> dict[str, Any]:
+    return {"event": event, "uri": uri, "score": score, "reason": reason}
 
-    walked = {
-        "events": [
-            step("open", "viking://resources/ops", 0.5, "round 1: a target"),
-            step("keep", "viking://resources/ops/a.md", 0.8, "own 0.80"),
-            step("cut", "viking://resources/far/[b].md", 0.2, "beyond limit 1"),
-            step("end", None, None, "every directory was opened"),
-        ],
-        "statistics": {
-            "directories_searched": 1,
-            "convergence_rounds": 1,
-            "candidates_collected": 2,
-        },
-    }
-    told = {"query": "q", "searched_directories": [], "thinking_trace": walked}
+
+def explained(stub: StubServer, events: list[dict[str, Any]], **more: Any) -> list[str]:
+    """Return the lines that explain a find with this walk, without the hits before them."""
+    figures = {"directories_searched": 2, "convergence_rounds": 1, "candidates_collected": 4}
+    walked = {"events": events, "statistics": figures, **more}
+    told = {"query": "roll back", "searched_directories": [], "thinking_trace": walked}
     stub.results(*FIND, {**found(hit("viking://resources/ops/a.md", 0.8)), "provenance": [told]})
-    result = call("find", "q", "--explain", stub=stub)
+    result = call("find", "roll back", "--explain", stub=stub)
     assert stub.last.json["include_provenance"] is True
-    lines = [line.strip("│├└─ ") for line in result.stdout.splitlines()]
-    assert lines[-6:] == [
-        "the walk 1 directories, rounds: 1, candidates: 2",
-        "0.500 viking://resources/ops round 1: a target",
-        "+ 0.800 a.md own 0.80",
-        "viking://resources/far not opened",
-        "- 0.200 [b].md beyond limit 1",
-        "every directory was opened",
+    lines: list[str] = result.stdout.splitlines()
+    return lines[next(n for n, line in enumerate(lines) if line.startswith("how it was found")) :]
+
+
+WALK = [
+    step("open", "viking://resources/kb/ops", 0.5, "round 1: its own text fits"),
+    step("open", "viking://resources", 0.4, "round 1: a target"),
+    step("keep", "viking://resources/kb/ops/a.md", 0.8, "own 0.80"),
+    step("keep", "viking://resources/kb/ops/.abstract.md", 0.7, "own 0.60"),
+    step("cut", "viking://resources/far/off/[b].md", 0.2, "beyond limit 2; own 0.20"),
+    step("cut", "viking://resources/kb/ops/z.md", 0.1, "the same text as a.md"),
+    step("end", None, None, "every directory was opened"),
+]
+
+
+def test_explain_shows_the_walk_as_the_tree_is_with_the_order_of_opening(stub: StubServer) -> None:
+    lines = explained(stub, WALK)
+    tree = lines[next(n for n, line in enumerate(lines) if line.startswith("viking://")) :]
+    assert tree == [
+        "viking://  not opened",
+        "└── (2) resources/  0.400  round 1: a target",
+        "    ├── far/off/  not opened",
+        "    │   └── - [b].md  0.200  beyond limit 2; own 0.20",
+        "    └── (1) kb/ops/  0.500  round 1: its own text fits",
+        "        ├── + a.md  0.800  own 0.80",
+        "        ├── + .abstract.md  0.700  own 0.60",
+        "        └── - z.md  0.100  the same text as a.md",
     ]
+
+
+def test_explain_says_first_how_to_read_the_tree(stub: StubServer) -> None:
+    plans = ["hits: exact scan of 4 vectors; words looked up"]
+    lines = explained(stub, WALK, index_plans=plans, formulas=["own = 0.5 meaning + 0.5 words"])
+    before = lines[: next(n for n, line in enumerate(lines) if line.startswith("viking://"))]
+    assert [line.split("  ")[0] for line in before if not line.startswith(" ")] == [
+        "how it was found", "index", "walk", "scores", "signs",
+    ]  # fmt: skip
+    told = [line[18:] for line in before]
+    assert told[0] == "roll back"
+    assert plans[0] in told
+    assert "2 directories opened, best first, in 1 rounds; 4 candidates" in told
+    assert "every directory was opened" in told
+    assert "own = 0.5 meaning + 0.5 words" in told
+    assert any(".abstract.md" in line for line in told)
+
+
+def test_explain_understands_a_server_that_tells_less_and_a_walk_of_nothing(
+    stub: StubServer,
+) -> None:
+    lines = explained(stub, [step("end", None, None, "every directory was opened")])
+    assert lines[-1] == "viking://  not opened"
+    assert not any(".abstract.md" in line for line in lines)
+    assert not any(line.startswith("index") for line in lines)

@@ -77,10 +77,11 @@ class Answering:
         """Return how `hits` answers a probe: by answering it."""
         begin = len(self._meaning.taken)
         self.hits(probe)
-        by_words = "by words" if self._weigh(probe) is not None else "no word occurs"
+        found = self._weigh(probe) is not None
+        words = "words looked up" if found else "no word of it occurs"
         if probe.vector is None:
-            return f"{by_words}, no vector to compare"
-        return f"{told(self._meaning.taken[begin:])}; {by_words}"
+            return f"{words}; no vector to compare"
+        return f"{told(self._meaning.taken[begin:])}; {words}"
 
     def _sight(self, probe: Probe) -> _Sight:
         key = (probe.scope.account, probe.scope.user)

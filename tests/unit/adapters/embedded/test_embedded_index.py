@@ -152,10 +152,10 @@ async def test_it_says_whether_it_scanned_went_through_the_graph_or_by_words_alo
     by_words = replace(QUESTION, vector=None)
     nothing = replace(QUESTION, where=Tagged("no=where"))
     assert await index.explain([QUESTION, unknown, by_words, nothing]) == [
-        "graph search among 30 vectors, the nearest scored exactly; by words",
-        "graph search among 30 vectors, the nearest scored exactly; no word occurs",
-        "by words, no vector to compare",
-        "no candidate has a vector; by words",
+        "graph search among 30 vectors, the nearest scored exactly; words looked up",
+        "graph search among 30 vectors, the nearest scored exactly; no word of it occurs",
+        "words looked up; no vector to compare",
+        "no candidate has a vector; words looked up",
     ]
     await index.aclose()
     with pytest.raises(UnavailableError):
@@ -167,7 +167,7 @@ async def test_where_the_graph_gave_too_little_it_says_that_it_scanned() -> None
     index = await opened(None, rules)
     await index.follow(changes(30))
     await asyncio.wrap_future(index._background.submit(int))
-    assert await index.explain([QUESTION]) == ["exact scan of 30 vectors; by words"]
+    assert await index.explain([QUESTION]) == ["exact scan of 30 vectors; words looked up"]
     await index.search([QUESTION])
     assert index.stats()["plan_widened"] > 0
     await index.aclose()
