@@ -83,6 +83,7 @@ class StubChat:
         self.always = always
         self.forms: frozenset[str] = frozenset({"", "json_schema", "json_object"})
         self.requests: list[Asked] = []
+        self.asked = threading.Event()  # set with the first request
         self.busiest = 0
         self.closing = threading.Event()
         self._busy = 0
@@ -110,6 +111,7 @@ class StubChat:
         """Return status, headers and body."""
         with self._counting:
             self.requests.append(asked)
+            self.asked.set()
             self._busy += 1
             self.busiest = max(self.busiest, self._busy)
             turn = self.turns.popleft() if self.turns else self._usual(asked)

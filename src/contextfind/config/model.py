@@ -241,7 +241,9 @@ class ChatSettings(Section):
         le=256,
         description="Requests under way at once. Also spelled `max_concurrent`.",
     )
-    timeout: Seconds = Field(default=60.0, description="Seconds of one request.")
+    timeout: Seconds = Field(
+        default=60.0, description="Seconds in which an answer must be there, retries included."
+    )
 
 
 class RerankSettings(Section):
@@ -339,6 +341,23 @@ class IngestionSettings(Section):
         ge=1_024,
         le=4_000_000_000,
         description="Larger files are skipped, and named.",
+    )
+
+    model_summaries: bool = Field(
+        default=True,
+        description="Where `vlm.model` is set, it writes the summaries of directories: one call for each whose children changed. Off: they are quoted from the files.",
+    )
+    summary_input_characters: int = Field(
+        default=12_000,
+        ge=500,
+        le=1_000_000,
+        description="Characters that the model is told about the children of one directory; more cost more, and less is cut off.",
+    )
+    summary_max_tokens: int = Field(
+        default=3_000,
+        ge=100,
+        le=100_000,
+        description="Tokens of one summary by the model, its thinking included; too few, and the answer is cut off and not used.",
     )
 
     @model_validator(mode="after")

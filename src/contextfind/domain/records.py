@@ -43,7 +43,7 @@ class Record:
     parent: the directory it is listed in; for a directory's own L0 and L1 the one above.
     abstract: at most 256 characters.
     content: digest of its body as UTF-8 text, empty when `abstract` is the whole body.
-    source: digest of the bytes it was made from, empty when it was not made from a file.
+    source: digest of the bytes a file was made from, or of all a model was told for an overview; else empty.
     origin: which ingest of a tree brought it, empty when it was written by itself.
     size: length of the body in bytes.
     """

@@ -8,7 +8,6 @@ from contextfind.domain.documents import make_passage
 from contextfind.domain.records import (
     OVERVIEW_NAME,
     Level,
-    Record,
     context_type_of,
 )
 from contextfind.domain.tags import parse_tags
@@ -30,6 +29,15 @@ class Drafted:
 
     drafts: tuple[RecordDraft, ...]
     blobs: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Both summaries of a directory; `digest` of what an author was told, empty without one."""
+
+    abstract: str
+    overview: str
+    digest: str = ""
 
 
 def digest_of(data: bytes) -> str:
@@ -70,11 +78,17 @@ def draft_file(
     return Drafted((draft,), (body, data) if document.converted else (body,))
 
 
-def draft_directory(uri: Uri, children: Sequence[Record], rules: PassageRules) -> Drafted:
-    """Return the level-0 and level-1 records of a directory, written from what it lists."""
-    notes = [ChildNote(child.name, child.abstract, not child.is_leaf) for child in children]
-    abstract = directory_abstract(uri.name, notes)
-    overview = directory_overview(uri.name, notes)
+def draft_directory(
+    uri: Uri, children: Sequence[ChildNote], rules: PassageRules, written: Written | None = None
+) -> Drafted:
+    """Return the level-0 and level-1 records of a directory.
+
+    written: what an author wrote about it; without it they are quoted from what it lists.
+    """
+    if written is None:
+        abstract = directory_abstract(uri.name, children)
+        written = Written(abstract, directory_overview(uri.name, children))
+    abstract, overview = written.abstract, written.overview
     body = overview.encode("utf-8", "replace")
     place = place_of(uri)
     short = RecordDraft(
@@ -92,6 +106,7 @@ def draft_directory(uri: Uri, children: Sequence[Record], rules: PassageRules) -
         abstract=abstract,
         passages=cut(read_document(OVERVIEW_NAME, body), place, rules),
         content=digest_of(body),
+        source=written.digest,
         size=len(body),
     )
     return Drafted((short, long), (body,))

@@ -11,14 +11,16 @@ from contextfind.domain.errors import ConflictError, UnavailableError
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
+from contextfind.ingestion.author import SummaryAuthor
 from contextfind.ingestion.drafting import Drafted, draft_directory
 from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.summarising import ChildNote
 from contextfind.ingestion.writing import Desk
 from contextfind.ports import Commit, StaleDirectory
 
 _log = logging.getLogger(__name__)
 
-_BATCH = 64  # directories per step
+_BATCH = 64  # directories per step, where no model is waited for
 _RETRY_SECONDS = 1.0
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
@@ -27,12 +29,16 @@ class SummaryWorker:
     """Writes the summaries that the store calls stale, deepest first.
 
     A directory whose abstract changed makes its parent stale in the same commit, so a change
-    bubbles up exactly as far as it matters, and a crash loses none of it.
+    bubbles up exactly as far as it matters, and a crash loses none of it. With an author the model
+    writes them, one call per directory whose children say something new; what it was told is kept
+    as a digest (`Record.source` of the overview), so the same is never asked twice. What the model
+    does not answer is quoted from the children at once.
     """
 
-    def __init__(self, desk: Desk, pulse: Pulse) -> None:
+    def __init__(self, desk: Desk, pulse: Pulse, author: SummaryAuthor | None = None) -> None:
         self._desk = desk
         self._pulse = pulse
+        self._author = author
         self._ingests = 0
         self._calm = asyncio.Event()
         self._calm.set()
@@ -67,7 +73,9 @@ class SummaryWorker:
 
     async def _step(self) -> bool:
         """Summarise the deepest stale directories; return whether there were any."""
-        stale = await self._desk.store.stale(_BATCH)
+        await self._try_again()
+        batch = self._author.at_once if self._author else _BATCH
+        stale = await self._desk.store.stale(batch)
         if stale:
             deepest = len(stale[0].uri.segments)  # a parent waits for its children's texts
             ready = [one for one in stale if len(one.uri.segments) == deepest]
@@ -75,6 +83,11 @@ class SummaryWorker:
                 await self._summarise([one for one in ready if one.account == account])
         self._pulse.beat()
         return bool(stale)
+
+    async def _try_again(self) -> None:
+        """Mark directories that the model owes a text, and may be asked about now, as stale."""
+        for account, uri in self._author.due() if self._author else ():
+            await self._desk.commit(Commit(account, self._desk.clock(), stale=(uri,)))
 
     async def _more(self, position: int, beats: int) -> None:
         """Return when a directory may have become stale: with or without a log entry."""
@@ -97,7 +110,7 @@ class SummaryWorker:
         What was removed or marked again meanwhile is passed over by the store: `Commit.fresh`.
         """
         desk = self._desk
-        written = [await self._draft(directory) for directory in directories]
+        written = await self._drafts(directories)
         await desk.blobs.put([blob for one in written for blob in one.drafted.blobs])
         await desk.commit(
             Commit(
@@ -109,6 +122,17 @@ class SummaryWorker:
             )
         )
 
+    async def _drafts(self, directories: Sequence[StaleDirectory]) -> list["_Summary"]:
+        """Return what is to be written, in order; the first failure stops the others."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._draft(directory)) for directory in directories]
+        except ExceptionGroup as failures:
+            failure = failures.exceptions[0]
+        else:
+            return [task.result() for task in tasks]
+        raise failure
+
     async def _draft(self, directory: StaleDirectory) -> "_Summary":
         desk, uri = self._desk, directory.uri
         scope = Scope(directory.account, uri.owner, (ROOT,))
@@ -116,7 +140,13 @@ class SummaryWorker:
         old = await desk.store.at(scope, uri)
         if not children and old and not any(record.content for record in old):
             return _UNCHANGED  # nothing was ever in it: it keeps the description it was made with
-        drafted = await desk.off_loop(lambda: draft_directory(uri, children, desk.rules))
+        notes = [ChildNote(child.name, child.abstract, not child.is_leaf) for child in children]
+        digest = self._author.digest(uri.name, notes) if self._author else ""
+        if digest and digest == _told(old):
+            return _UNCHANGED
+        place = (directory.account, uri)
+        written = await self._author.write(place, notes) if self._author and digest else None
+        drafted = await desk.off_loop(lambda: draft_directory(uri, notes, desk.rules, written))
         if not _changed(drafted, old):
             return _UNCHANGED
         return _Summary(drafted, uri.ancestors()[:1] if _abstract_changed(drafted, old) else ())
@@ -132,8 +162,13 @@ _UNCHANGED = _Summary(Drafted((), ()), ())
 
 
 def _changed(drafted: Drafted, old: Sequence[Record]) -> bool:
-    before = {record.level: (record.abstract, record.content) for record in old}
-    return any(before.get(d.level) != (d.abstract, d.content) for d in drafted.drafts)
+    before = {record.level: (record.abstract, record.content, record.source) for record in old}
+    return any(before.get(d.level) != (d.abstract, d.content, d.source) for d in drafted.drafts)
+
+
+def _told(old: Sequence[Record]) -> str:
+    """Return the digest of what the author was told for the summary that is there."""
+    return next((record.source for record in old if record.level is Level.OVERVIEW), "")
 
 
 def _abstract_changed(drafted: Drafted, old: Sequence[Record]) -> bool:

@@ -31,6 +31,10 @@ _LEAD = 160  # characters of a README in an abstract
 _GIST = 72  # characters of what one child says
 _FEW = 12  # children that speak one by one
 _HOLDS = 100  # characters that numbers and names may claim before what the children say
+_FOOT = (
+    250  # characters of an overview kept free for the heading and the count of what is not named
+)
+_TITLE = re.compile(r"\A#\s[^\n]*(?:\n|\Z)")
 _COLON = re.compile(r"(:\s|：)")
 _TITLE_WORDS = 2
 _ROW = re.compile(r"[^\s,]+,[^\s,]+,")
@@ -76,7 +80,7 @@ def directory_abstract(name: str, children: Iterable[ChildNote]) -> str:
     its children share, without a README what they say of themselves, and what it holds: numbers and
     names, in Chinese where the children are.
     """
-    listed = _sorted(children)
+    listed = in_reading_order(children)
     skill = skill_of(listed)
     if skill is not None:
         return shorten(skill.abstract, ABSTRACT_LENGTH)
@@ -90,6 +94,11 @@ def directory_abstract(name: str, children: Iterable[ChildNote]) -> str:
     return shorten(text if door else _headed(name, text), ABSTRACT_LENGTH)
 
 
+def in_reading_order(children: Iterable[ChildNote]) -> list[ChildNote]:
+    """Return directories first, then by name."""
+    return sorted(children, key=lambda child: (not child.is_directory, child.name, child.abstract))
+
+
 def skill_of(children: Iterable[ChildNote]) -> ChildNote | None:
     """Return the SKILL.md that describes its directory; None where there is none."""
     return next((one for one in children if one.name.lower() == _SKILL and one.abstract), None)
@@ -97,26 +106,58 @@ def skill_of(children: Iterable[ChildNote]) -> ChildNote | None:
 
 def directory_overview(name: str, children: Iterable[ChildNote]) -> str:
     """Return at most OVERVIEW_LENGTH characters of Markdown: heading, lead, a line per child."""
-    listed = _sorted(children)
+    listed = in_reading_order(children)
     chinese = _are_chinese(listed)
     lead = directory_abstract(name, listed)
     lines = [f"# {shorten(name, _LONGEST_NAME)}", "", lead, ""]
+    return _listing(lines, listed, listed, chinese=chinese)
+
+
+def overview_from(text: str, name: str, children: Iterable[ChildNote]) -> str:
+    """Return what somebody wrote about a directory as its overview, at most OVERVIEW_LENGTH characters.
+
+    The heading is the house's own; children that the text does not name are listed behind it.
+    """
+    listed = in_reading_order(children)
+    body = _TITLE.sub("", text.strip()).strip()
+    lines = [f"# {shorten(name, _LONGEST_NAME)}", "", _cut(body, OVERVIEW_LENGTH - _FOOT), ""]
+    missing = [child for child in listed if child.name not in body]
+    return _listing(lines, missing, listed, chinese=_are_chinese(listed))
+
+
+def _listing(
+    lines: Sequence[str],
+    shown: Sequence[ChildNote],
+    listed: Sequence[ChildNote],
+    *,
+    chinese: bool,
+) -> str:
+    """Return the lines and one per child shown, as many as there is room for, then how many more."""
     room = (
         OVERVIEW_LENGTH
         - sum(len(line) + 1 for line in lines)
         - len(_more(len(listed), chinese=chinese))
     )
-    said = max(_SHORT_LINE, min(_LINE, room // max(len(listed), 1) - _FRAME))
-    entries = [_entry(child, said) for child in listed]
-    shown: list[str] = []
-    for entry in entries:
+    said = max(_SHORT_LINE, min(_LINE, room // max(len(shown), 1) - _FRAME))
+    entries: list[str] = []
+    for child in shown:
+        entry = _entry(child, said)
         room -= len(entry) + 1
         if room < 0:
             break
-        shown.append(entry)
-    if len(shown) < len(entries):
-        shown.append(_more(len(entries) - len(shown), chinese=chinese))
-    return "\n".join([*lines, *shown]).rstrip() + "\n"
+        entries.append(entry)
+    if len(entries) < len(shown):
+        entries.append(_more(len(shown) - len(entries), chinese=chinese))
+    return "\n".join([*lines, *entries]).rstrip() + "\n"
+
+
+def _cut(text: str, limit: int) -> str:
+    """Return the text, cut behind a line where it is longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    cut = text[: limit - 2]
+    end = cut.rfind("\n")
+    return (cut[:end] if end > limit / 2 else cut).rstrip() + "\n…"
 
 
 def shorten(text: str, limit: int) -> str:
@@ -146,10 +187,6 @@ def _headings(document: Document) -> list[str]:
         if section.headings
     )
     return [heading for heading in found if heading != document.title]
-
-
-def _sorted(children: Iterable[ChildNote]) -> list[ChildNote]:
-    return sorted(children, key=lambda child: (not child.is_directory, child.name, child.abstract))
 
 
 def _door(listed: Sequence[ChildNote]) -> ChildNote | None:

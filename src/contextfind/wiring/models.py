@@ -1,18 +1,21 @@
 """Settings -> the models that are asked."""
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from contextfind.adapters.local import hash as hashed
 from contextfind.adapters.local import nano
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.adapters.local.nano import NanoEmbedder
-from contextfind.adapters.remote import embeddings
+from contextfind.adapters.remote import chat, embeddings
+from contextfind.adapters.remote.chat import OpenAIChat
 from contextfind.adapters.remote.embeddings import OpenAIEmbedder
 from contextfind.adapters.remote.endpoint import EndpointSettings
-from contextfind.config.model import EmbeddingSettings
+from contextfind.config.model import ChatSettings, EmbeddingSettings, Settings
 from contextfind.domain.documents import TEXT_RECIPE
 from contextfind.domain.scoring import Calibration
-from contextfind.ports import Embedder
+from contextfind.ingestion.author import AuthorRules, SummaryAuthor
+from contextfind.ports import ChatModel, Embedder
 
 
 async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
@@ -22,6 +25,37 @@ async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> E
     if isinstance(embedder, OpenAIEmbedder):
         await embedder.open()  # may have to ask for its dimension
     return embedder
+
+
+def open_chat(settings: ChatSettings, stack: AsyncExitStack) -> ChatModel | None:
+    """Return the chat model that the settings name, with connections of its own; None where none is."""
+    if not settings.model:
+        return None
+    endpoint = EndpointSettings(
+        base_url=settings.api_base,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        api_key=settings.api_key,
+    )
+    model = OpenAIChat(chat.ChatSettings(settings.model, settings.temperature), endpoint)
+    stack.push_async_callback(model.aclose)
+    return model
+
+
+def open_author(
+    settings: Settings, stack: AsyncExitStack, timer: Callable[[], float]
+) -> SummaryAuthor | None:
+    """Return what lets `vlm.model` write summaries; None where there is no model, or it shall not."""
+    knobs = settings.ingestion
+    model = open_chat(settings.vlm, stack) if knobs.model_summaries else None
+    if model is None:
+        return None
+    rules = AuthorRules(
+        calls=settings.vlm.concurrency,
+        input_characters=knobs.summary_input_characters,
+        max_tokens=knobs.summary_max_tokens,
+    )
+    return SummaryAuthor(model, rules, timer)
 
 
 def _embedder(settings: EmbeddingSettings) -> Embedder:

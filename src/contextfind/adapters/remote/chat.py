@@ -70,7 +70,7 @@ class OpenAIChat:
             ) from error
         text = _said(self._endpoint.provider, answer)
         if not text:
-            raise ProviderError(self._endpoint.provider, "the answer is empty", transient=True)
+            raise ProviderError(self._endpoint.provider, "the answer is empty", transient=False)
         return text
 
     async def aclose(self) -> None:
