@@ -4,8 +4,9 @@ import asyncio
 import json
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import httpx
@@ -51,6 +52,19 @@ class Patience:
     chance: Callable[[], float] = random.random
 
 
+class Signer(Protocol):
+    """Whoever vouches for each request anew, where a key alone is not enough."""
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What must not be shown to anybody."""
+        ...
+
+    def headers(self, host: str, path: str, content: bytes) -> Mapping[str, str]:
+        """Return the headers to add to a POST of this content."""
+        ...
+
+
 class Endpoint:
     """Posts JSON and gives back JSON; every failure is a `ProviderError`."""
 
@@ -59,8 +73,11 @@ class Endpoint:
         settings: EndpointSettings,
         breaker: Breaker | None = None,
         patience: Patience | None = None,
+        signer: Signer | None = None,
     ) -> None:
         self._settings = settings
+        self._signer = signer
+        self._secrets = (settings.api_key, *(signer.secrets if signer is not None else ()))
         self._breaker = breaker or Breaker()
         self._patience = patience or Patience()
         self._slots = asyncio.Semaphore(settings.concurrency)
@@ -117,7 +134,7 @@ class Endpoint:
         limit = self._settings.timeout
         try:
             async with asyncio.timeout(limit):  # httpx's own limits start anew with every byte
-                answer = await self._client.post(path, json=body)
+                answer = await self._client.send(self._request(path, body))
         except (TimeoutError, httpx.TimeoutException) as error:
             raise ProviderError(
                 self.provider, f"no answer within {limit:g} s", transient=True
@@ -128,13 +145,20 @@ class Endpoint:
             reason = str(error) or type(error).__name__
             raise ProviderError(self.provider, reason, transient=True) from error
         if not answer.is_success:
-            raise refusal(self.provider, answer, self._settings.api_key)
+            raise refusal(self.provider, answer, self._secrets)
         try:
             return json.loads(answer.content)
         except ValueError as error:
             raise ProviderError(
                 self.provider, "the answer is no JSON", answer.status_code, transient=True
             ) from error
+
+    def _request(self, path: str, body: Mapping[str, object]) -> httpx.Request:
+        request = self._client.build_request("POST", path, json=body)
+        if self._signer is not None:
+            host = request.headers["host"]
+            request.headers.update(self._signer.headers(host, request.url.path, request.content))
+        return request
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None

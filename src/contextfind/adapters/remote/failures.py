@@ -1,7 +1,7 @@
 """What a provider's refusal becomes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import httpx
 
@@ -47,11 +47,11 @@ class ProviderError(UnavailableError):
         return not self.transient or self.status in _TRANSIENT
 
 
-def refusal(provider: str, answer: httpx.Response, secret: str) -> ProviderError:
-    """Return the error of an answer that is no 2xx, with the provider's own words but no secret."""
+def refusal(provider: str, answer: httpx.Response, secrets: Sequence[str]) -> ProviderError:
+    """Return the error of an answer that is no 2xx, with the provider's own words but none of the secrets."""
     status = answer.status_code
     reason = " ".join(_reason(answer).split())
-    if secret:
+    for secret in filter(None, secrets):
         reason = reason.replace(secret, "***")
     return ProviderError(
         provider,
