@@ -9,11 +9,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from contextfind.domain.scoring import ScoreRules
+from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.reranking import RERANK_CANDIDATES, RERANK_SECONDS
 
 _SCORE = ScoreRules()
 _WALK = WalkRules()
+_HOTNESS = HotnessRules()
 _SPOKEN = ("volcengine", "ollama", "vllm", "tei", "jina", "dashscope")  # they speak `openai`
 OPENAI = "https://api.openai.com/v1"
 MIB = 1024 * 1024
@@ -241,9 +243,7 @@ class ChatSettings(Section):
         le=256,
         description="Requests under way at once. Also spelled `max_concurrent`.",
     )
-    timeout: Seconds = Field(
-        default=60.0, description="Seconds in which an answer must be there, retries included."
-    )
+    timeout: Seconds = Field(default=60.0, description="Seconds of one request.")
 
 
 class RerankSettings(Section):
@@ -271,56 +271,76 @@ class RetrievalSettings(Section):
 
     score_propagation_alpha: Share = Field(
         default=_SCORE.score_propagation_alpha,
-        description="Share of a hit's own score in the final one; the rest is its directory's. 1 ignores directories.",
+        description="Share of a hit's own score in the final one; the rest is the best file's of its directory. Higher: a hit stands for itself; lower: files among strong neighbours rise. 1 ignores directories.",
     )
     meaning_weight: Share = Field(
         default=_SCORE.meaning_weight,
-        description="Share of meaning in a hit's own score; the rest is words.",
+        description="Share of meaning in a hit's own score; the rest is words. Higher: paraphrases and other languages gain on exact words, names and codes.",
     )
     directory_own: Share = Field(
         default=_SCORE.directory_own,
-        description="Share of a directory's own text in its score; the rest is its best child.",
+        description="Share of a directory's own text in its score; the rest is its best file. Higher: directories rank by their summaries, and further below their files.",
     )
     candidates: int = Field(
         default=_WALK.candidates,
         ge=1,
         le=10_000,
-        description="Records that meaning and words put forward each.",
+        description="Records that meaning and words put forward each, before the tree is walked. Higher: a hit that both find a little is missed less often, and a find takes longer.",
     )
     global_search_topk: int = Field(
         default=_WALK.global_search_topk,
         ge=1,
         le=1_000,
-        description="Directories the walk starts from, and leaves whose directories it starts from.",
+        description="Directories the walk starts from, and leaves whose directories it starts from. Higher: more places to choose from; how many are opened is said by the two below.",
     )
     max_convergence_rounds: int = Field(
         default=_WALK.max_convergence_rounds,
         ge=1,
         le=64,
-        description="The walk ends when the best hits stayed the same that many rounds.",
+        description="A find's walk ends when the best hits stayed the same that many rounds. Higher: deeper and slower; 3 measured no better.",
+    )
+    thinking_rounds: int = Field(
+        default=_WALK.thinking_rounds,
+        ge=1,
+        le=64,
+        description="The same for a search that is reranked. Higher: the reranker reads more of the tree, one batch a round.",
     )
     batch: int = Field(
-        default=_WALK.batch, ge=1, le=64, description="Directories opened per round."
+        default=_WALK.batch,
+        ge=1,
+        le=64,
+        description="Directories opened per round. Higher: fewer, larger rounds; the walk looks wider before it stops.",
     )
     children: int = Field(
         default=_WALK.children,
         ge=1,
         le=1_000,
-        description="Records asked of each directory by meaning and by words.",
+        description="Records asked of each directory by meaning and by words. Higher: more of a large directory is seen, and a round takes longer.",
+    )
+    rerank_candidates: int = Field(
+        default=RERANK_CANDIDATES,
+        ge=1,
+        le=1_000,
+        description="Texts the reranker reads at the start of a search and at most in every round; what it does not read ranks below. Higher: it may lift what blended worse, and costs more time and money.",
+    )
+    rerank_seconds: Seconds = Field(
+        default=RERANK_SECONDS,
+        description="Seconds the reranker may take in one search, all rounds together; then the rest keeps its blended scores, and the answer says so. Higher: a slow reranker is waited for; a little above `rerank.timeout` lets a request fail by itself first.",
     )
     collapse_duplicates: bool = Field(
         default=True,
         description="Files whose best passages say the same share one place: the best is shown, the others are named in its `match_reason`. false: each has a place of its own.",
     )
     hotness_alpha: Share = Field(
-        default=0.0, description="Share of hotness (how often and how lately used) in the score."
+        default=_HOTNESS.alpha,
+        description="Share of hotness in the score: how often a record is used, halved with age. Higher: what is used and new passes what fits better. 0 leaves it out; above, the same question is answered otherwise as time goes by.",
     )
     hotness_half_life_days: float = Field(
-        default=7.0,
+        default=_HOTNESS.half_life_days,
         gt=0,
         le=36_500,
         allow_inf_nan=False,
-        description="After that many days without a change hotness is halved.",
+        description="After that many days without a change hotness is halved. Higher: what is old stays hot for longer.",
     )
 
 
@@ -341,23 +361,6 @@ class IngestionSettings(Section):
         ge=1_024,
         le=4_000_000_000,
         description="Larger files are skipped, and named.",
-    )
-
-    model_summaries: bool = Field(
-        default=True,
-        description="Where `vlm.model` is set, it writes the summaries of directories: one call for each whose children changed. Off: they are quoted from the files.",
-    )
-    summary_input_characters: int = Field(
-        default=12_000,
-        ge=500,
-        le=1_000_000,
-        description="Characters that the model is told about the children of one directory; more cost more, and less is cut off.",
-    )
-    summary_max_tokens: int = Field(
-        default=3_000,
-        ge=100,
-        le=100_000,
-        description="Tokens of one summary by the model, its thinking included; too few, and the answer is cut off and not used.",
     )
 
     @model_validator(mode="after")

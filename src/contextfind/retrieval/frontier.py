@@ -15,8 +15,9 @@ from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.verdicts import Verdicts
 
 SCORE_DIGITS = 4  # of a shown score; float noise of the last bits must not decide an order
-# Of a reranker's: a sigmoid may have all its order in the fifth digit and beyond.
-RERANKED_DIGITS = 9
+# Of a reranker's: a sigmoid may have all its order in the fifth digit and beyond. What noise there is in
+# it comes from outside.
+RERANKED_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)

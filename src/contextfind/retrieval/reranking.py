@@ -8,8 +8,10 @@ from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import RecordId
 from contextfind.ports import Hit, RecordStore, Reranker
 
-RERANK_CANDIDATES = 50  # what rerankers are usually given; ten pages of five hits
-RERANK_SECONDS = 10.0
+RERANK_CANDIDATES = (
+    50  # five pages of ten hits; a small cross-encoder reads them in a second or two
+)
+RERANK_SECONDS = 15.0  # one request that hangs (10) and some of the next one
 
 
 @dataclass(frozen=True, slots=True)

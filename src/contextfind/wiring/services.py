@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextfind.adapters.files.allowed import AllowedPaths
-from contextfind.config.model import Settings
-from contextfind.domain.scoring import ScoreRules
+from contextfind.config.model import RetrievalSettings, Settings
+from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.ingest import Ingest
@@ -21,6 +21,8 @@ from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk
 from contextfind.retrieval.finder import Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.hotness import Stove
+from contextfind.retrieval.reranking import Panel
 from contextfind.retrieval.uses import Uses
 from contextfind.retrieval.walk import HierarchicalRetriever
 from contextfind.wiring.engines import Engines
@@ -51,7 +53,7 @@ def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundin
     """Start what runs behind the requests."""
     follower = Follower(engines.store, engines.index, pulse)
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
-    summaries = SummaryWorker(desk, pulse, engines.author)
+    summaries = SummaryWorker(desk, pulse)
     uses = Uses(engines.store)
     tasks = {
         "follower": _task("follower", follower.run()),
@@ -114,6 +116,7 @@ def build_finder(
         batch=knobs.batch,
         children=knobs.children,
         max_convergence_rounds=knobs.max_convergence_rounds,
+        thinking_rounds=knobs.thinking_rounds,
     )
     retriever = HierarchicalRetriever(engines.index, engines.embedder.calibration, scores, walk)
     reading = Reading(
@@ -126,5 +129,20 @@ def build_finder(
         sight=engines.sight,
         collapse_duplicates=knobs.collapse_duplicates,
         count=workers.uses.count,
+        panel=_panel(knobs, engines),
+        stove=_stove(knobs, engines, around),
     )
     return Finder(reading, retriever)
+
+
+def _panel(knobs: RetrievalSettings, engines: Engines) -> Panel | None:
+    """Return who judges searches, None where no reranker is configured."""
+    if engines.reranker is None:
+        return None
+    return Panel(engines.reranker, engines.store, knobs.rerank_candidates, knobs.rerank_seconds)
+
+
+def _stove(knobs: RetrievalSettings, engines: Engines, around: Surroundings) -> Stove | None:
+    """Return what blends hotness in, None where its share is 0: then nothing is read for it."""
+    rules = HotnessRules(knobs.hotness_alpha, knobs.hotness_half_life_days)
+    return None if rules.alpha == 0 else Stove(engines.store, around.clock, rules)
