@@ -52,7 +52,7 @@ def allowed(shape: Mapping[str, Any]) -> str:
     if "const" in shape:
         return f"`{shape['const']}`"
     if "enum" in shape:
-        return " or ".join(f"`{value}`" for value in shape["enum"])
+        return " or ".join(f"`{value}`" for value in shape["enum"] if value)
     if "pattern" in shape:
         return "http(s) address"
     return _KINDS[shape["type"]] + _bounds(shape)

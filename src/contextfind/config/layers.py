@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import get_origin
 
-from contextfind.config.model import Section, Settings
+from contextfind.config.model import Settings
+from contextfind.config.section import Section
 from contextfind.domain.errors import ConfigError
 
 PREFIX = "CONTEXTFIND_"
@@ -28,6 +29,7 @@ _OTHER_SPELLINGS: Mapping[tuple[str, str], str] = {
     ("vlm", "max_concurrent"): "concurrency",
     ("query_planner", "max_concurrent"): "concurrency",
     ("rerank", "model_name"): "model",
+    ("rerank", "max_concurrent"): "concurrency",
 }
 # Keys of older files that mean nothing here; they are named at start and do no harm.
 _WITHOUT_MEANING: Mapping[str, frozenset[str]] = {

@@ -7,8 +7,10 @@ taken from it. `None` where the provider's own value is used.
 import ipaddress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from contextfind.config.rerank import RerankSettings
+from contextfind.config.section import Seconds, Section, Share, Url, secret
 from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.reranking import RERANK_CANDIDATES, RERANK_SECONDS
@@ -35,13 +37,6 @@ def _log_format(name: object) -> object:
     return "text" if isinstance(name, str) and "%(" in name else name  # a pattern of older files
 
 
-def secret(description: str) -> Any:
-    """Return a field whose value is never shown."""
-    return Field(
-        default="", description=description, repr=False, json_schema_extra={"secret": True}
-    )
-
-
 def is_loopback(host: str) -> bool:
     """Return whether only this machine can reach the address."""
     if host.lower() == "localhost":
@@ -50,17 +45,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
-
-
-class Section(BaseModel):
-    """One object of ov.conf; keys that are not listed are refused before they get here."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class ServerSettings(Section):
@@ -243,26 +227,8 @@ class ChatSettings(Section):
         le=256,
         description="Requests under way at once. Also spelled `max_concurrent`.",
     )
-    timeout: Seconds = Field(default=60.0, description="Seconds of one request.")
-
-
-class RerankSettings(Section):
-    """A model that judges pairs of query and text, used by `search`. No model: none is asked."""
-
-    provider: str = Field(
-        default="",
-        description="The kind of endpoint: `cohere`, `jina`, `tei`, `dashscope`, `volcengine`.",
-    )
-    model: str = Field(
-        default="",
-        description="Name of the model. Also spelled `model_name`. Empty: there is none.",
-    )
-    api_base: str = Field(default="", description="Address of the endpoint.")
-    api_key: str = secret("Key of the endpoint.")
-    ak: str = secret("Access key, for `volcengine`.")
-    sk: str = secret("Secret key, for `volcengine`.")
     timeout: Seconds = Field(
-        default=10.0, description="Seconds of one request; then the blended scores are used."
+        default=60.0, description="Seconds in which an answer must be there, retries included."
     )
 
 
@@ -361,6 +327,22 @@ class IngestionSettings(Section):
         ge=1_024,
         le=4_000_000_000,
         description="Larger files are skipped, and named.",
+    )
+    model_summaries: bool = Field(
+        default=True,
+        description="Where `vlm.model` is set, it writes the summaries of directories: one call for each whose children changed. Off: they are quoted from the files.",
+    )
+    summary_input_characters: int = Field(
+        default=12_000,
+        ge=500,
+        le=1_000_000,
+        description="Characters that the model is told about the children of one directory; more cost more, and less is cut off.",
+    )
+    summary_max_tokens: int = Field(
+        default=3_000,
+        ge=100,
+        le=100_000,
+        description="Tokens of one summary by the model, its thinking included; too few, and the answer is cut off and not used.",
     )
 
     @model_validator(mode="after")

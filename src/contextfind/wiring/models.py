@@ -7,15 +7,19 @@ from contextfind.adapters.local import hash as hashed
 from contextfind.adapters.local import nano
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.adapters.local.nano import NanoEmbedder
-from contextfind.adapters.remote import chat, embeddings
+from contextfind.adapters.remote import chat, embeddings, rerank
 from contextfind.adapters.remote.chat import OpenAIChat
 from contextfind.adapters.remote.embeddings import OpenAIEmbedder
 from contextfind.adapters.remote.endpoint import EndpointSettings
+from contextfind.adapters.remote.rerank import HttpReranker
+from contextfind.adapters.remote.rerank_dialects import dialect
+from contextfind.adapters.remote.volcengine import VolcengineSigner
 from contextfind.config.model import ChatSettings, EmbeddingSettings, Settings
+from contextfind.config.rerank import RerankSettings
 from contextfind.domain.documents import TEXT_RECIPE
 from contextfind.domain.scoring import Calibration
 from contextfind.ingestion.author import AuthorRules, SummaryAuthor
-from contextfind.ports import ChatModel, Embedder
+from contextfind.ports import ChatModel, Embedder, Reranker
 
 
 async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
@@ -56,6 +60,29 @@ def open_author(
         max_tokens=knobs.summary_max_tokens,
     )
     return SummaryAuthor(model, rules, timer)
+
+
+def open_reranker(settings: RerankSettings, stack: AsyncExitStack) -> Reranker | None:
+    """Return the reranker that the settings name, None when they name none. Nothing is sent yet."""
+    if not settings.enabled:
+        return None
+    signed = settings.provider == "volcengine"
+    asked = rerank.RerankSettings(
+        model=settings.model,
+        dialect=dialect(settings.provider, settings.model, settings.api_base),
+        batch_size=settings.batch_size,
+        max_characters=settings.max_characters,
+        signer=VolcengineSigner(settings.ak, settings.sk, settings.region) if signed else None,
+    )
+    endpoint = EndpointSettings(
+        base_url=settings.api_base,
+        timeout=settings.timeout,
+        concurrency=settings.concurrency,
+        api_key="" if signed else settings.api_key,
+    )
+    reranker = HttpReranker(asked, endpoint)
+    stack.push_async_callback(reranker.aclose)
+    return reranker
 
 
 def _embedder(settings: EmbeddingSettings) -> Embedder:
