@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -16,6 +17,7 @@ from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity,
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
+from contextfind.wiring.models import open_reranker
 
 GIB = 1024**3
 COMFORTABLE = 2 * GIB  # free disk below which a growing index may soon be in trouble
@@ -131,6 +133,21 @@ async def check_models(settings: Settings) -> Finding:
             "models", Verdict.FAIL, f"{embedder}: {one_line(note)}", "look at embedding in ov.conf"
         )
     return Finding("models", Verdict.OK, f"{embedder}: a text was written, embedded and found")
+
+
+async def check_reranker(settings: Settings) -> list[Finding]:
+    """Have a text judged; nothing to tell where no reranker is configured."""
+    name = settings.rerank.model or settings.rerank.provider
+    try:
+        async with AsyncExitStack() as stack:
+            reranker = open_reranker(settings.rerank, stack)
+            if reranker is None:
+                return []
+            await reranker.rerank(_WORDS, [_WORDS])
+    except ContextFindError as error:
+        line = f"{name}: {one_line(str(error))}"
+        return [Finding("rerank", Verdict.FAIL, line, "look at rerank in ov.conf")]
+    return [Finding("rerank", Verdict.OK, f"{name}: a text was judged")]
 
 
 async def _tried(settings: Settings) -> str:

@@ -5,7 +5,13 @@ from typing import Annotated
 
 import typer
 
-from contextfind.cli.checks import Finding, Verdict, check_models, check_surroundings
+from contextfind.cli.checks import (
+    Finding,
+    Verdict,
+    check_models,
+    check_reranker,
+    check_surroundings,
+)
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
 from contextfind.cli.screen import console, show_json
@@ -48,6 +54,7 @@ def _examined(config: str | None, data: str | None) -> list[Finding]:
         _about_config(loaded),
         *check_surroundings(settings),
         asyncio.run(check_models(settings)),
+        *asyncio.run(check_reranker(settings)),
     ]
 
 

@@ -10,9 +10,11 @@ from contextfind.cli.checks import (
     check_lock,
     check_models,
     check_port,
+    check_reranker,
 )
 from contextfind.config.load import load_settings
 from contextfind.config.model import Settings
+from tests.stubs.reranker import stub_reranker
 from tests.unit.cli.calling import call
 from tests.unit.cli.stub_server import StubServer
 
@@ -74,6 +76,19 @@ async def test_an_embedder_that_refuses_is_a_failure_with_its_reason(stub: StubS
     assert finding.verdict is Verdict.FAIL
     assert finding.line.startswith("m: ")
     assert "bad key" in finding.line
+
+
+async def test_a_reranker_is_asked_to_judge_where_there_is_one() -> None:
+    assert await check_reranker(settings()) == []
+    with stub_reranker() as stub:
+        keys = {"provider": "openai", "model": "judge", "api_base": stub.base_url}
+        overrides = {f"rerank.{name}": value for name, value in keys.items()}
+        (finding,) = await check_reranker(settings(**overrides))
+        assert (finding.verdict, finding.line) == (Verdict.OK, "judge: a text was judged")
+        stub.key = "another"
+        (finding,) = await check_reranker(settings(**overrides))
+        assert finding.verdict is Verdict.FAIL
+        assert "answered 401: invalid key" in finding.line
 
 
 def test_doctor_names_a_wrong_configuration_and_ends_with_one(tmp_path: Path) -> None:
