@@ -22,9 +22,10 @@ from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.config.model import Settings
 from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
+from contextfind.ingestion.author import SummaryAuthor
 from contextfind.ports import Embedder, IdentityStore, Reranker
 from contextfind.retrieval.seeing import Sight
-from contextfind.wiring.models import open_embedder
+from contextfind.wiring.models import open_author, open_embedder, open_reranker
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Engines:
     uploads: LocalShelf
     sight: Sight | None = None
     reranker: Reranker | None = None
+    author: SummaryAuthor | None = None
 
 
 async def open_engines(
@@ -82,6 +84,8 @@ async def open_engines(
         identities=identities,
         uploads=uploads,
         sight=_open_sight(embedder, store, blobs, stack),
+        reranker=open_reranker(settings.rerank, stack),
+        author=open_author(settings, stack, around.timer),
     )
 
 
