@@ -53,7 +53,7 @@ def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundin
     """Start what runs behind the requests."""
     follower = Follower(engines.store, engines.index, pulse)
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
-    summaries = SummaryWorker(desk, pulse)
+    summaries = SummaryWorker(desk, pulse, engines.author)
     uses = Uses(engines.store)
     tasks = {
         "follower": _task("follower", follower.run()),
