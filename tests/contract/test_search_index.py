@@ -88,23 +88,26 @@ class Expected:
     passage: int
     cosine: float | None
     words: float
+    known: float
 
 
-def _words(probe: Probe, seen: Sequence[Change]) -> Callable[[str], float]:
+def _words(probe: Probe, seen: Sequence[Change]) -> tuple[Callable[[str], float], float]:
     bags = [SimpleTokenizer().terms(p.indexed_text) for c in seen for p in c.passages]
     terms = set(probe.terms)
     idf = {}
+    known = 0.0
     for term in terms:
         df = len([bag for bag in bags if term in bag])
         idf[term] = math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+        known += idf[term] if df else 0.0
 
     def score(text: str) -> float:
         bag = SimpleTokenizer().terms(text)
-        norm = 1.2 * (0.5 + 0.5 * len(bag) * len(bags) / max(sum(map(len, bags)), 1))
+        norm = 0.7 * (0.6 + 0.4 * len(bag) * len(bags) / max(sum(map(len, bags)), 1))
         gains = [idf[t] * bag.count(t) / (bag.count(t) + norm) for t in sorted(terms) if t in bag]
         return sum(gains) / sum(idf.values()) if gains else 0.0
 
-    return score
+    return score, known / sum(idf.values()) if known else 0.0
 
 
 def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
@@ -117,7 +120,7 @@ def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
         and c.record.account == probe.scope.account
         and c.record.owner in ("", probe.scope.user)
     ]
-    score = _words(probe, seen)
+    score, known = _words(probe, seen)
     found = {}
     for change in seen:
         record = change.record
@@ -130,7 +133,11 @@ def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
             cosines = [float(np.dot(v.astype(np.float64), probe.vector)) for v in change.vectors]
         sums = np.round(np.add(words, cosines or 0.0), 9)
         found[change.id] = Expected(
-            change, int(np.argmax(sums)), None if cosines is None else max(cosines), max(words)
+            change,
+            int(np.argmax(sums)),
+            None if cosines is None else max(cosines),
+            max(words),
+            known,
         )
     return found
 
@@ -161,6 +168,7 @@ def check(hits: Sequence[Hit], log: Sequence[Change], probe: Probe) -> None:
         assert (hit.uri, hit.level) == (want.change.record.uri, want.change.record.level)
         assert hit.passage == want.passage
         assert hit.words == pytest.approx(want.words, abs=1e-5)
+        assert hit.known == pytest.approx(want.known, abs=1e-9)
         assert hit.cosine == (None if want.cosine is None else pytest.approx(want.cosine, abs=1e-5))
 
 

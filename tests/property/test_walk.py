@@ -13,7 +13,7 @@ from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Change, Hit, Probe
 from contextfind.retrieval.frontier import WalkRules
-from contextfind.retrieval.judging import Judge
+from contextfind.retrieval.judging import Judge, known_share
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 from tests.builders import make_change, make_record, unit
 from tests.fakes import SimpleTokenizer
@@ -65,18 +65,19 @@ async def walk(log: list[Change], scope: Scope, where: Filter, rules: WalkRules)
     return await retriever.retrieve(Ask(scope, where, 10, QUERY, TERMS))
 
 
-async def own_scores(log: list[Change], scope: Scope) -> dict[Record, float]:
-    """Score every record in scope by itself, by one exhaustive probe."""
+async def own_scores(log: list[Change], scope: Scope) -> tuple[dict[Record, float], float]:
+    """Score every record in scope by itself, by one exhaustive probe; and return their alpha."""
     index = MemoryIndex(SimpleTokenizer())
     await index.follow(log)
     hits = (await index.search([Probe(scope, Everything(), 10_000, QUERY, TERMS)]))[0]
-    judge = Judge(CALIBRATION, SCORES, words_known=any(hit.words > 0 for hit in hits))
+    judge = Judge(CALIBRATION, SCORES, known_share(hits))
     by_id: dict[int, Hit] = {hit.id: hit for hit in hits}
     records = [change.record for change in log if change.record is not None]
-    return {record: judge.own(by_id[record.id]) for record in records if record.id in by_id}
+    own = {record: judge.own(by_id[record.id]) for record in records if record.id in by_id}
+    return own, judge.alpha
 
 
-def finals(own: dict[Record, float], where: Filter) -> dict[int, float]:
+def finals(own: dict[Record, float], alpha: float, where: Filter) -> dict[int, float]:
     """Return the formula of domain.scoring over everything, written down plainly."""
     evidence: dict[Uri, float] = {}
     for record, score in own.items():
@@ -90,7 +91,7 @@ def finals(own: dict[Record, float], where: Filter) -> dict[int, float]:
         if not matches(where, record):
             continue
         if record.level is Level.DETAIL:
-            result[record.id] = 0.7 * score + 0.3 * evidence[record.parent or ROOT]
+            result[record.id] = alpha * score + (1 - alpha) * evidence[record.parent or ROOT]
         elif record.uri in evidence:
             result[record.id] = evidence[record.uri] * (0.8 + 0.2 * score)
         else:
@@ -115,7 +116,7 @@ async def test_walk_equals_exhaustive_search_over_what_the_caller_may_see(
 ) -> None:
     log = grow(seed, size)
     found = await walk(log, scope, where, ENDLESS)
-    expected = finals(await own_scores(log, scope), where)
+    expected = finals(*await own_scores(log, scope), where)
     assert {scored.hit.id for scored in found.ranked()} == set(expected)
     for scored in found.ranked():
         assert abs(scored.score - min(expected[scored.hit.id], 1.0)) < 1e-4
@@ -131,7 +132,7 @@ async def test_the_ordinary_walk_never_ranks_below_what_flat_search_found(
 ) -> None:
     log, scope = grow(seed, 40), Scope("acme", "ann", (ROOT,))
     found = await walk(log, scope, where, WalkRules())
-    flat = finals(await own_scores(log, scope), where)
+    flat = finals(*await own_scores(log, scope), where)
     assert [scored.hit.id for scored in found.ranked(1)] == sorted(
         flat, key=lambda i: (-round(min(flat[i], 1.0), 4), found_uri(log, i))
     )[:1]

@@ -37,10 +37,12 @@ class Hit:
     passage: ordinal of its best passage (largest cosine + words, first one on a tie).
     cosine: the largest over its passages; None when the probe or the record has no vector.
     words: the largest over its passages of `sum(idf * tf / (tf + norm)) / sum(idf)` in [0, 1):
-        BM25 in Lucene's form, k1 1.2, b .5, over all distinct terms of the probe; a term that
+        BM25 in Lucene's form, k1 .7, b .4, over all distinct terms of the probe; a term that
         no passage in scope holds counts with the largest idf. Passage counts and lengths behind idf
         and norm are those of the probe's account that `scope` may see (targets do not narrow them, other
         tenants and other users never move them). 0.0 when no term occurs.
+    known: the share of the probe's terms, by idf, that occur at all in what `scope` may see: the same for
+        all hits of a probe, whatever `where` and the targets leave out. 0.0 when none does.
     """
 
     id: RecordId
@@ -49,6 +51,7 @@ class Hit:
     passage: int
     cosine: float | None
     words: float
+    known: float = 0.0
 
 
 class SearchIndex(Protocol):

@@ -261,7 +261,7 @@ class Frontier:
         own = np.array(self._own)
         evidence = np.array([self._evidence.get(address, -1.0) for address in self._source])
         leaf = np.array([hit.level is Level.DETAIL for hit in self._hits])
-        alpha, share = rules.score_propagation_alpha, rules.directory_own
+        alpha, share = self._judge.alpha, rules.directory_own
         files = propagate(own, evidence, alpha)
         lone = lone_directory_score(own, share)
         folders = np.where(evidence < 0, lone, directory_score(own, evidence, share))

@@ -17,7 +17,21 @@ class Judge:
 
     calibration: Calibration
     rules: ScoreRules
-    words_known: bool
+    known: float
+
+    @property
+    def words_known(self) -> bool:
+        """Whether any word of the query occurs at all."""
+        return self.known > 0
+
+    @property
+    def alpha(self) -> float:
+        """Return the share of a hit's own score in its final one.
+
+        A directory testifies as far as the words of the query are known: by meaning alone all the files of
+        one topic are alike, and a strong one says little of its neighbours.
+        """
+        return 1 - (1 - self.rules.score_propagation_alpha) * self.known
 
     def own(self, hit: Hit) -> float:
         """Return the score in [0, 1] that the hit deserves by itself."""
@@ -30,10 +44,6 @@ class Judge:
         return None if hit.cosine is None else min(self.calibration.meaning(hit.cosine), 1.0)
 
 
-def words_known(hits: Iterable[Hit]) -> bool:
-    """Whether some hit holds some word of the query.
-
-    The index puts forward every record with a known word before any without, so none among the
-    hits means none at all where was searched.
-    """
-    return any(hit.words > 0 for hit in hits)
+def known_share(hits: Iterable[Hit]) -> float:
+    """Return the share of the query's words that occur at all; the index says it with every hit."""
+    return next((hit.known for hit in hits), 0.0)

@@ -84,15 +84,13 @@ class _Telling:
     def formulas(self) -> Iterator[str]:
         """How a score is made of its parts."""
         rules, known = self._judge.rules, self._judge.words_known
-        alpha, weight, share = (
-            rules.score_propagation_alpha,
-            rules.meaning_weight,
-            rules.directory_own,
-        )
+        alpha, weight, share = self._judge.alpha, rules.meaning_weight, rules.directory_own
         blend = f"{weight:g} meaning + {_rest(weight)} words"
         yield f"own = {blend if known else 'meaning: no word of the question is known here'}"
         yield "meaning: how near the text is to the question; words: how much of the question it holds"
-        files = "own" if alpha == 1 else f"{alpha:g} own + {_rest(alpha)} best own of its directory"
+        files = (
+            "own" if alpha == 1 else f"{alpha:.2g} own + {1 - alpha:.2g} best own of its directory"
+        )
         yield f"score of a file = {files}"
         yield f"score of a directory = its best file below, times {_rest(share)} + {share:g} own"
         if self._reranked:
@@ -108,8 +106,8 @@ class _Telling:
         return Step(event, reason, hit.uri, hit.level, scored.score, rule=rule, parts=parts)
 
     def _parts(self, scored: Scored) -> ScoreParts:
-        rules, is_file = self._judge.rules, scored.hit.level is Level.DETAIL
-        alone = scored.reranked is not None or (is_file and rules.score_propagation_alpha == 1)
+        is_file = scored.hit.level is Level.DETAIL
+        alone = scored.reranked is not None or (is_file and self._judge.alpha == 1)
         evidence = None if alone else scored.evidence
         return ScoreParts(
             own=scored.own,

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contextfind.domain.filters import Everything, Filter, OneOf, all_of
+from contextfind.domain.filters import Filter, OneOf, all_of
 from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
 from contextfind.ports import Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
-from contextfind.retrieval.judging import Judge, words_known
+from contextfind.retrieval.judging import Judge, known_share
 from contextfind.retrieval.reranking import Hearing
 
 _DIRECTORIES = OneOf("level", frozenset({"0", "1"}))
@@ -85,8 +85,7 @@ class HierarchicalRetriever:
             self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
         )
         leaves, directories = await self._index.search(probes)
-        known = words_known(leaves) or words_known(directories) or await self._known(ask)
-        judge = Judge(self._calibration, self._scores, known)
+        judge = Judge(self._calibration, self._scores, known_share((*leaves, *directories)))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
@@ -104,16 +103,6 @@ class HierarchicalRetriever:
     async def explain(self, walk: Walk) -> Sequence[str]:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
-
-    async def _known(self, ask: Ask) -> bool:
-        """Whether a word of the query occurs where the filter did not look.
-
-        A filter must not change what the score of a hit means.
-        """
-        if not ask.terms or isinstance(ask.where, Everything):
-            return False
-        (anywhere,) = await self._index.search([Probe(ask.scope, Everything(), 1, None, ask.terms)])
-        return words_known(anywhere)
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
         """Ask each directory twice in one round trip: for doors, and for hits to keep (returned)."""

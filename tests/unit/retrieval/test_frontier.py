@@ -3,9 +3,9 @@ from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
 from contextfind.ports import Hit
 from contextfind.retrieval.frontier import Frontier, WalkRules
-from contextfind.retrieval.judging import Judge, words_known
+from contextfind.retrieval.judging import Judge, known_share
 
-JUDGE = Judge(Calibration(0.0, 1.0), ScoreRules(), words_known=True)
+JUDGE = Judge(Calibration(0.0, 1.0), ScoreRules(score_propagation_alpha=0.7), known=1.0)
 
 
 def hit(number: int, uri: str, cosine: float | None, words: float = 0.0, level: int = 2) -> Hit:
@@ -98,9 +98,19 @@ def test_equal_scores_are_ranked_by_address() -> None:
 
 def test_a_query_without_any_known_word_is_judged_by_meaning_alone() -> None:
     hits = [hit(1, "viking://resources/a.md", 0.6)]
-    deaf = Judge(Calibration(0.0, 1.0), ScoreRules(), words_known=words_known(hits))
+    deaf = Judge(Calibration(0.0, 1.0), ScoreRules(), known=known_share(hits))
     assert deaf.own(hits[0]) == 0.6
     assert JUDGE.own(hits[0]) == 0.3
+
+
+def test_a_directory_testifies_as_far_as_the_words_of_the_query_are_known() -> None:
+    scores = []
+    for known in (1.0, 0.5, 0.0):
+        walk = Frontier(Judge(Calibration(0.0, 1.0), ScoreRules(0.5), known), WalkRules(), 10)
+        walk.see([hit(1, "viking://resources/a/good.md", 0.8, 0.8)], keep=True)
+        walk.see([hit(2, "viking://resources/a/weak.md", 0.4, 0.4)], keep=True)
+        scores.append(walk.ranked()[1].score)
+    assert scores == [0.6, 0.5, 0.4]
 
 
 def test_a_record_without_vector_is_judged_by_words_alone() -> None:

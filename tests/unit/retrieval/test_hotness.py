@@ -27,7 +27,7 @@ async def stored(*days: int) -> MemoryRecordStore:
 
 def pool(*cosines: float, ids: tuple[int, ...] = (1, 2, 3)) -> list[Scored]:
     rules = ScoreRules(score_propagation_alpha=1.0, meaning_weight=1.0)
-    frontier = Frontier(Judge(Calibration(0.0, 1.0), rules, words_known=True), WalkRules(), 10)
+    frontier = Frontier(Judge(Calibration(0.0, 1.0), rules, known=1.0), WalkRules(), 10)
     for number, uri, cosine in zip(ids, (A, B, C), cosines, strict=True):
         frontier.see([Hit(RecordId(number), uri, Level.DETAIL, 0, cosine, 0.0)], keep=True)
     return list(frontier.ranked())

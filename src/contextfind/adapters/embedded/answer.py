@@ -59,6 +59,7 @@ class Answering:
         weights = self._weigh(probe)
         if probe.vector is None and weights is None:
             return []
+        known = 0.0 if weights is None else weights.known
         scored = [self._score(patch, probe, weights) for patch in self._patches(probe)]
         near = _cut(scored, [s.near for s in scored], probe.limit)
         telling = _cut(scored, [s.telling for s in scored], probe.limit)
@@ -68,7 +69,7 @@ class Answering:
             records = np.union1d(first, second)
             if len(records):
                 filled += 1
-                found.extend(self._describe(part, records, probe.vector))
+                found.extend(self._describe(part, records, probe.vector, known))
         if filled > 1:
             found.sort(key=lambda pair: pair[0])
         return [hit for _, hit in found]
@@ -124,7 +125,7 @@ class Answering:
         return _Scored(patch, words, near, telling)
 
     def _describe(
-        self, part: _Scored, records: Longs, vector: Vector | None
+        self, part: _Scored, records: Longs, vector: Vector | None, known: float
     ) -> list[tuple[TreeKey, Hit]]:
         """Return the records as hits, scored exactly on both channels, with their tree keys."""
         segment = part.patch.segment
@@ -150,7 +151,7 @@ class Answering:
             segment.ids[records].tolist(), keys, passages, cosines, peaks_of_words, strict=True
         )
         hits = [
-            Hit(RecordId(number), _uri(key), LEVELS[key[2]], passage, cosine, word)
+            Hit(RecordId(number), _uri(key), LEVELS[key[2]], passage, cosine, word, known)
             for number, key, passage, cosine, word in columns
         ]
         return list(zip(keys, hits, strict=True))

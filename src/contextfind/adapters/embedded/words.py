@@ -15,8 +15,8 @@ from contextfind.adapters.embedded.postings import Ints
 from contextfind.adapters.embedded.segment import Group, Segment
 from contextfind.adapters.embedded.snapshot import View
 
-K1 = 1.2  # saturation of repeats
-B = 0.5  # weight of a passage's length: passages are cut to much the same size
+K1 = 0.7  # saturation of repeats: passages are short, what they say twice they rarely mean twice
+B = 0.4  # weight of a passage's length: passages are cut to much the same size
 
 Scores = NDArray[np.float64]
 Spans = tuple[tuple[int, int], ...]
@@ -26,12 +26,15 @@ Spans = tuple[tuple[int, int], ...]
 class Weights:
     """Distinct terms in order, the idf of each, their sum, and the mean length of a passage.
 
+    known: the share of the sum that belongs to terms which occur at all.
+
     spans: per view, where the postings of each term lie in its segment.
     """
 
     terms: tuple[str, ...]
     idf: tuple[float, ...]
     ceiling: float
+    known: float
     mean: float
     spans: tuple[Spans, ...]
 
@@ -54,7 +57,9 @@ def weigh(
     if not any(holders):
         return None
     idf = tuple(math.log(1 + (rows - held + 0.5) / (held + 0.5)) for held in holders)
-    return Weights(distinct, idf, sum(idf), length / rows, spans)
+    ceiling = sum(idf)
+    known = sum(one for one, held in zip(idf, holders, strict=True) if held) / ceiling
+    return Weights(distinct, idf, ceiling, known, length / rows, spans)
 
 
 def score_rows(segment: Segment, weights: Weights, spans: Spans, rows: tuple[int, int]) -> Scores:

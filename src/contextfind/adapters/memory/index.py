@@ -17,8 +17,8 @@ from contextfind.ports.index import Hit, Probe
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
-K1 = 1.2  # saturation of repeats
-B = 0.5  # weight of a passage's length: passages are cut to much the same size
+K1 = 0.7  # saturation of repeats
+B = 0.4  # weight of a passage's length: passages are cut to much the same size
 
 
 class MemoryIndex:
@@ -122,11 +122,14 @@ class _Words:
         passages = [counts for entry in seen for counts in entry.counts]
         self._mean = sum(c.total() for c in passages) / len(passages) if passages else 0.0
         self._idf: dict[str, float] = {}
+        known = 0.0
         for term in sorted(set(terms)):
             holders = sum(term in counts for counts in passages)
             rarity = (len(passages) - holders + 0.5) / (holders + 0.5)
             self._idf[term] = math.log(1 + rarity)
+            known += self._idf[term] if holders else 0.0
         self._ceiling = sum(self._idf.values())
+        self.known = known / self._ceiling if known else 0.0
 
     def score(self, counts: Counter[str]) -> float:
         length = counts.total()
@@ -162,4 +165,5 @@ def _hit(entry: _Entry, vector: Vector | None, words: _Words) -> Hit:
         passage=entry.passages[best].ordinal if entry.passages else 0,
         cosine=None if cosines is None else max(cosines),
         words=max(scores),
+        known=words.known,
     )
