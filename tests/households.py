@@ -118,6 +118,7 @@ async def household(
     store: MemoryRecordStore | None = None,
     index: SearchIndex | None = None,
     max_file_bytes: int = 100_000,
+    collapse_duplicates: bool = True,
 ) -> AsyncIterator[Household]:
     """Build the house and run its workers; who brings a store or an index closes it."""
     embedder = embedder or HashEmbedder("t")
@@ -143,7 +144,13 @@ async def household(
         )
         jobs = Jobs(job_desk)
         reading = Reading(
-            store, blobs, embedder, tokenizer, lambda: follower.ready(10), time.perf_counter
+            store,
+            blobs,
+            embedder,
+            tokenizer,
+            lambda: follower.ready(10),
+            time.perf_counter,
+            collapse_duplicates=collapse_duplicates,
         )
         retriever = HierarchicalRetriever(index, embedder.calibration, ScoreRules(), WalkRules())
         tasks = [

@@ -138,7 +138,7 @@ async def test_R080_what_is_left_out_is_left_out_with_and_without_git(ann):
 
 async def test_R082_summaries_end_at_the_roots_of_the_scopes(ann, caplog):
     await ann.write("viking://resources/top.md", "quince")
-    await ann.write("viking://~/top.md", "quince")
+    await ann.write("viking://~/top.md", "my quince")
     await ann.settled()
     assert await ann.uris(query="quince", level=2) == [
         "viking://resources/top.md",
@@ -230,7 +230,7 @@ async def test_R145_names_and_texts_in_chinese_encodings_are_read(ann):
 
 async def test_R146_a_chinese_pdf_is_found_like_its_markdown(ann):
     pages = ("发布前先检查容量", "回滚步骤：先停止流量再恢复数据库")
-    files = {"手册.pdf": pdf(*pages), "手册.md": "\n\n".join(pages)}
+    files = {"手册.pdf": pdf(*pages), "手册.md": "\n\n".join(("手册", *pages))}
     more = {f"other{n}.md": f"别的内容第{n}号" for n in range(5)}
     await ann.upload("d.zip", packed({**files, **more}), to="viking://resources/pdf")
     top = await ann.uris(query="回滚步骤", level=2, limit=3)

@@ -99,7 +99,7 @@ async def settle(house: Household) -> list[Record]:
 def home() -> Iterator[Home]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        house = runner.run(stack.enter_async_context(household()))
+        house = runner.run(stack.enter_async_context(household(collapse_duplicates=False)))
         made = Home(runner, house, runner.run(settle(house)))
         owners = {(record.account, record.owner) for record in made.records}
         assert owners == {(account, owner) for account in ACCOUNTS for owner in ("", *USERS)}
