@@ -193,7 +193,8 @@ class Frontier:
         """Why the walk stopped, in words."""
         quiet = self._quiet_enough
         if self._quiet_rounds >= quiet:
-            return f"converged: the best {self._limit} stayed the same for {quiet} rounds"
+            rounds = "a round" if quiet == 1 else f"{quiet} rounds"
+            return f"converged: the best {self._limit} stayed the same for {rounds}"
         if self._doors:
             return f"stopped after {self._rules.max_rounds} rounds with the hits still changing"
         return "every directory was opened"
