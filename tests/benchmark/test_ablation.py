@@ -75,7 +75,7 @@ async def test_a_sweep_tells_what_leaving_a_set_out_costs(tmp_path: Path) -> Non
     swept = constants(Calibration(0.1, 0.5))[:2]
     variants = [variant for one in swept for variant in one.values.values()]
     report = sweep_tables(swept, await measure(embedder, [small_set()], variants), ["small"])
-    assert "| score_propagation_alpha | 0.5 | 1.0000 |" in report
+    assert "| score_propagation_alpha | 0.6 | 1.0000 |" in report
     assert "| **0.5** |" in report
 
 

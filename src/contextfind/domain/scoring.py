@@ -51,7 +51,7 @@ class ScoreRules:
         .2 measured best for directory answers.
     """
 
-    score_propagation_alpha: float = 0.5
+    score_propagation_alpha: float = 0.6
     meaning_weight: float = 0.5
     directory_own: float = 0.2
 

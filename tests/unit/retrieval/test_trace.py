@@ -106,7 +106,7 @@ async def test_how_scores_are_made_is_said_once(house: Household) -> None:
     assert list((await traced(house)).formulas) == [
         "own = 0.5 meaning + 0.5 words",
         "meaning: how near the text is to the question; words: how much of the question it holds",
-        "score of a file = 0.5 own + 0.5 best own of its directory",
+        "score of a file = 0.6 own + 0.4 best own of its directory",
         "score of a directory = its best file below, times 0.8 + 0.2 own",
     ]
     unknown = (await traced(house, "quokka")).formulas
