@@ -8,6 +8,8 @@ Both kinds of score stand on one list, by three rules:
    best by that, and a hole says nothing against it.
 3. What it was never shown ranks below all that it scored: its blended score times the lowest one.
    It was not shown because others blended better, and two scales cannot be compared otherwise.
+
+A 0 ranks as `_LEAST`: times nothing, all that was not shown would stand in the order of its addresses.
 """
 
 from collections.abc import Mapping
@@ -16,6 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextfind.domain.records import RecordId
+
+_LEAST = (
+    1e-8  # times a blended score of four digits still shows within the twelve of a reranked one
+)
 
 
 class Verdicts:
@@ -36,9 +42,8 @@ class Verdicts:
     def add(self, said: Mapping[RecordId, float | None]) -> None:
         """Learn what one batch brought."""
         self._said.update(said)
-        self.lowest = min(
-            self.lowest, *(score for score in said.values() if score is not None), 1.0
-        )
+        scored = [max(score, _LEAST) for score in said.values() if score is not None]
+        self.lowest = min(self.lowest, *scored, 1.0)
 
     def of(self, record: RecordId) -> float | None:
         """Return the reranker's score, None where there is none."""
@@ -49,4 +54,4 @@ class Verdicts:
         said = np.array([self._said.get(record) for record in records], dtype=np.float64)
         shown = np.array([record in self._said for record in records])
         kept = np.where(shown, blended, blended * self.lowest)
-        return np.where(np.isnan(said), kept, said)
+        return np.where(np.isnan(said), kept, np.maximum(said, _LEAST))

@@ -154,6 +154,16 @@ def test_what_the_reranker_was_not_shown_stands_below_all_that_it_scored_in_its_
     ]
 
 
+def test_a_zero_of_the_reranker_keeps_the_order_of_what_it_was_not_shown() -> None:
+    walk = thinking({1: 0.0, 4: 0.0}, batch=1)
+    walk.see([hit(5, "viking://resources/a/a.md", 0.1, 0.1)], keep=True)
+    ranked = walk.ranked()
+    assert [scored.hit.id for scored in ranked] == [1, 4, 2, 3, 5]
+    assert ranked[1].score > ranked[2].score > ranked[3].score > 0
+    walk.push(Uri.parse("viking://resources/b"))
+    assert [uri.name for uri in walk.take()] == ["b"]
+
+
 def test_a_hole_in_the_answer_leaves_the_hit_its_blended_score() -> None:
     walk = thinking({1: None, 2: 0.95, 3: 0.3, 4: None})
     assert [(s.hit.id, s.score) for s in walk.ranked()] == [
