@@ -19,7 +19,12 @@ from tenacity import (
 )
 
 from contextfind.adapters.remote.breaker import Breaker
-from contextfind.adapters.remote.failures import ProviderError, refusal
+from contextfind.adapters.remote.failures import (
+    LONGEST_REASON,
+    ProviderError,
+    refusal,
+    without_secrets,
+)
 from contextfind.domain.errors import ConfigError
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -103,6 +108,11 @@ class Endpoint:
             reraise=True,
         )
         return await retrying(self._guarded, path, body)
+
+    def unusable(self, reason: str) -> ProviderError:
+        """Return the error of an answer that came and says nothing of use; the reason may be its own."""
+        told = without_secrets(reason, self._secrets)
+        return ProviderError(self.provider, told[:LONGEST_REASON], transient=False)
 
     async def aclose(self) -> None:
         """Close the connections."""

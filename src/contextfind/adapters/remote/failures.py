@@ -7,7 +7,7 @@ import httpx
 
 from contextfind.domain.errors import UnavailableError
 
-_LONGEST_REASON = 300
+LONGEST_REASON = 300
 _TRANSIENT = frozenset({408, 409, 425, 429})
 
 
@@ -50,16 +50,22 @@ class ProviderError(UnavailableError):
 def refusal(provider: str, answer: httpx.Response, secrets: Sequence[str]) -> ProviderError:
     """Return the error of an answer that is no 2xx, with the provider's own words but none of the secrets."""
     status = answer.status_code
-    reason = " ".join(_reason(answer).split())
-    for secret in filter(None, secrets):
-        reason = reason.replace(secret, "***")
+    reason = without_secrets(_reason(answer), secrets)
     return ProviderError(
         provider,
-        reason[:_LONGEST_REASON] or answer.reason_phrase or "no reason given",
+        reason[:LONGEST_REASON] or answer.reason_phrase or "no reason given",
         status,
         transient=status in _TRANSIENT or status >= httpx.codes.INTERNAL_SERVER_ERROR,
         retry_after=_retry_after(answer.headers),
     )
+
+
+def without_secrets(reason: str, secrets: Sequence[str]) -> str:
+    """Return a provider's words on one line, and stars in place of the secrets it repeats."""
+    told = " ".join(reason.split())
+    for secret in filter(None, secrets):
+        told = told.replace(secret, "***")
+    return told
 
 
 def _reason(answer: httpx.Response) -> str:

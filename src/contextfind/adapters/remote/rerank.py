@@ -153,5 +153,5 @@ class HttpReranker:
         try:
             judgements = settings.dialect.judgements(answer, len(texts))
         except UnreadableError as error:
-            raise ProviderError(self._endpoint.provider, str(error), transient=False) from error
+            raise self._endpoint.unusable(str(error)) from error
         return {texts[at]: score for at, score in scores_by_index(judgements, len(texts)).items()}

@@ -120,7 +120,7 @@ class Volcengine:
         """Return `data.scores` with their positions; when some are missing, nobody knows which."""
         code = _at(answer, "code") if isinstance(answer, Mapping) and "code" in answer else 0
         if code != 0:
-            raise UnreadableError(f"code {code}: {_at(answer, 'message')}"[:300])
+            raise UnreadableError(f"code {code}: {_at(answer, 'message')}")
         scores = _at(_at(answer, "data"), "scores")
         if not isinstance(scores, list):
             raise UnreadableError("gave an answer without scores")

@@ -394,6 +394,19 @@ async def test_volcengine_says_in_the_body_what_went_wrong(
         await opened(replace(SETTINGS, dialect=Volcengine())).rerank("fruit?", ["a", "b"])
 
 
+async def test_a_key_that_the_body_of_an_answer_repeats_is_shown_to_nobody(
+    stub: StubReranker, opened: Open
+) -> None:
+    signer = VolcengineSigner("AKLTkey1", "sksecret2")
+    said = {"code": 1000001, "message": "AK AKLTkey1\nor SK sksecret2 is unknown"}
+    stub.always = Fault(raw=json.dumps(said).encode())
+    signed = replace(SETTINGS, dialect=Volcengine(), signer=signer)
+    with pytest.raises(UnavailableError) as caught:
+        await opened(signed).rerank("fruit?", ["a"])
+    assert "code 1000001: AK *** or SK *** is unknown" in str(caught.value)
+    assert "key1" not in repr(caught.value.details)
+
+
 async def test_a_provider_that_hangs_is_given_up(stub: StubReranker, opened: Open) -> None:
     stub.always = Fault(delay=30)
     with pytest.raises(UnavailableError, match=r"no answer within 0\.2 s"):
