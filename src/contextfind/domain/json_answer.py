@@ -11,7 +11,9 @@ _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*[\[{"\]])')  # not the {name} or [1] of prose
 _OPENINGS_TRIED = 32  # an answer whose JSON is behind more brackets than that holds none
 _LONGEST = 1_000_000  # characters looked at; a model that says more has lost its way
-_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+# A string without an end reaches to the end of the text: looking for one behind each of its quotes is
+# quadratic.
+_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*(?:"|\\?\Z))|,(?=\s*[}\]])', re.DOTALL)
 
 
 def json_in(text: str) -> object:

@@ -12,7 +12,8 @@ _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _IMAGE = re.compile(r"\[?!\[[^\[\]]*\]\([^()]*\)(?:\]\([^()]*\))?")
 _LINK = re.compile(r"\[([^\[\]]*)\]\([^()]*\)")
-_MARKS = re.compile(r"\*\*|__|`+|</?[A-Za-z][^<>]*>|<!--.*?-->")
+# A comment ends before the next one: so that a line of openings alone takes no quadratic time.
+_MARKS = re.compile(r"\*\*|__|`+|</?[A-Za-z][^<>]*>|<!--(?:(?!<!--).)*?-->")
 _BULLET = re.compile(r"(?m)^\s{0,8}(?:[-*+>]|\d{1,3}[.)])\s+")
 _UNTELLING = re.compile(
     r"```|~~~|\||#{1,6}\s|<!--|[-*_=]{3,}\s*$|---|\+\+\+|\[[^\[\]]+\]:|import |:::"

@@ -1,5 +1,6 @@
 import contextlib
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -73,3 +74,10 @@ def test_small_slips_are_forgiven(text: str, value: object) -> None:
 def test_what_is_no_json_is_refused_at_once(text: str) -> None:
     with pytest.raises(UnavailableError, match="no JSON"):
         json_in(text)
+
+
+def test_a_string_without_an_end_is_looked_through_once() -> None:
+    began = time.perf_counter()
+    with pytest.raises(UnavailableError):
+        json_in('{"a": "' + '\\"' * 30_000)
+    assert time.perf_counter() - began < 2

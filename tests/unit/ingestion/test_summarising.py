@@ -288,3 +288,9 @@ def test_summaries_stay_within_their_limits_whatever_the_names_are() -> None:
     children = [ChildNote("很长的名字" * 50 + str(i), "摘要" * 500, i % 2 == 0) for i in range(50)]
     assert len(directory_abstract("n" * 2_000, children)) <= ABSTRACT_LENGTH
     assert len(directory_overview("n" * 2_000, children)) <= OVERVIEW_LENGTH
+
+
+def test_a_line_of_comments_without_an_end_is_looked_through_once() -> None:
+    began = time.perf_counter()
+    assert abstract("# Title " + "<!--" * 20_000 + "\n\nIt draws a street.\n").startswith("Title")
+    assert time.perf_counter() - began < 2
