@@ -82,5 +82,9 @@ class SecondChances:
 
     def _owe(self, place: Place, tries: int, seconds: float) -> None:
         self._owed.pop(place, None)  # to the end of the line
+        if len(self._owed) == _MOST:
+            oldest = next(iter(self._owed))
+            if self._owed[oldest].at == math.inf:  # tried, and never heard of again: it was removed
+                del self._owed[oldest]
         if len(self._owed) < _MOST:
             self._owed[place] = _Owed(tries, self._now() + seconds)

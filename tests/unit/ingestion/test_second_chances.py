@@ -77,3 +77,18 @@ def test_a_directory_is_tried_five_times(chances: SecondChances, timer: Timer) -
         if not chances.due():
             break
     assert tries == 5
+
+
+def test_removed_directories_take_no_room_from_others(
+    monkeypatch: pytest.MonkeyPatch, chances: SecondChances, timer: Timer
+) -> None:
+    monkeypatch.setattr("contextfind.ingestion.second_chances._MOST", 3)
+    for n in range(3):
+        chances.failed(place(f"removed{n}"), again=True)
+    for _ in range(3):
+        timer.now += REST_SECONDS
+        chances.due()  # marked as stale, which nobody hears of: they are gone
+        chances.succeeded(place("other"))
+    chances.failed(place("new"), again=True)
+    timer.now += REST_SECONDS
+    assert chances.due() == [place("new")]
