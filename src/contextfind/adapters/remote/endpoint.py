@@ -158,7 +158,7 @@ class Endpoint:
             raise refusal(self.provider, answer, self._secrets)
         try:
             return json.loads(answer.content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ProviderError(
                 self.provider, "the answer is no JSON", answer.status_code, transient=True
             ) from error

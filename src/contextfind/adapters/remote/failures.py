@@ -71,7 +71,7 @@ def without_secrets(reason: str, secrets: Sequence[str]) -> str:
 def _reason(answer: httpx.Response) -> str:
     try:
         body = answer.json()
-    except (json.JSONDecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return answer.text
     while isinstance(body, dict):
         body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), "")

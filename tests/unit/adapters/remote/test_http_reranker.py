@@ -407,6 +407,15 @@ async def test_a_key_that_the_body_of_an_answer_repeats_is_shown_to_nobody(
     assert "key1" not in repr(caught.value.details)
 
 
+@pytest.mark.parametrize("status", [200, 400])
+async def test_an_answer_nested_without_end_is_no_json(
+    stub: StubReranker, opened: Open, status: int
+) -> None:
+    stub.always = Fault(status=status, raw=b"[" * 200_000)
+    with pytest.raises(UnavailableError):
+        await opened().rerank("fruit?", ["apple"])
+
+
 async def test_a_provider_that_hangs_is_given_up(stub: StubReranker, opened: Open) -> None:
     stub.always = Fault(delay=30)
     with pytest.raises(UnavailableError, match=r"no answer within 0\.2 s"):
