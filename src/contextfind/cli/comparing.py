@@ -64,7 +64,7 @@ class Comparer:
         )
 
     async def _changes(self, sample: Sample, uris: Sequence[Uri]) -> list[Change]:
-        digests = {p.digest: p.indexed_text for uri in uris for p in sample.texts[uri]}
+        digests = {p.digest: p.embedded_text for uri in uris for p in sample.texts[uri]}
         rows: dict[str, Matrix] = {}
         limit = self.embedder.max_characters
         for some in _slices(list(digests), BATCH):

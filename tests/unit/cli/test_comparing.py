@@ -1,0 +1,32 @@
+from collections.abc import Sequence
+
+from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.cli.comparing import Comparer
+from contextfind.cli.judged import Question, Sample
+from contextfind.domain.documents import make_passage
+from contextfind.domain.records import Matrix
+from contextfind.domain.uri import Uri
+from contextfind.ports.models import Purpose
+
+FUSE = Uri.parse("viking://resources/plant/TKX-7741/p07.md")
+
+
+class Listening(HashEmbedder):
+    """A `HashEmbedder` that remembers what it was given as documents."""
+
+    def __init__(self) -> None:
+        super().__init__("t")
+        self.heard: list[str] = []
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        if purpose == "document":
+            self.heard += inputs
+        return await super().embed(inputs, purpose)
+
+
+async def test_what_is_compared_is_what_the_house_embeds() -> None:
+    passage = make_passage(0, "", "The fuse is in the left box.", "plant > TKX 7741 > p07")
+    sample = Sample("plant", texts={FUSE: (passage,)}, questions=[Question("fuse", None, {FUSE: 1})])
+    embedder = Listening()
+    await Comparer(embedder, lambda *_: None).compare(sample)
+    assert embedder.heard == [passage.embedded_text] != [passage.indexed_text]
