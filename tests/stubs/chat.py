@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.stubs.loopback import Loopback, Reply, refuse
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def say(value: object) -> Turn:
     return Turn(json.dumps(value, ensure_ascii=False))
 
 
-class StubChat:
+class StubChat(Loopback):
     """Answers what it is told to.
 
     turns: used up in order, one a request. always: then, and for ever, this one; a function of the
@@ -84,86 +85,36 @@ class StubChat:
         self.forms: frozenset[str] = frozenset({"", "json_schema", "json_object"})
         self.requests: list[Asked] = []
         self.asked = threading.Event()  # set with the first request
-        self.busiest = 0
-        self.closing = threading.Event()
-        self._busy = 0
-        self._counting = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.base_url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
+        super().__init__()
 
     @property
     def calls(self) -> int:
         """How many requests came."""
         return len(self.requests)
 
-    def close(self) -> None:
-        """Stop; requests that hang end."""
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def answer(self, asked: Asked) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body."""
-        with self._counting:
-            self.requests.append(asked)
-            self.asked.set()
-            self._busy += 1
-            self.busiest = max(self.busiest, self._busy)
-            turn = self.turns.popleft() if self.turns else self._usual(asked)
-        try:
-            self.closing.wait(turn.delay)
-            return self._given(asked, turn)
-        finally:
-            with self._counting:
-                self._busy -= 1
+    def take(
+        self, path: str, headers: Mapping[str, str], content: bytes
+    ) -> tuple[float, Callable[[], Reply]]:
+        """Note the request and the turn that it gets."""
+        asked = Asked(path, headers, json.loads(content))
+        self.requests.append(asked)
+        self.asked.set()
+        turn = self.turns.popleft() if self.turns else self._usual(asked)
+        return turn.delay, lambda: self._given(asked, turn)
 
     def _usual(self, asked: Asked) -> Turn:
         return self.always if isinstance(self.always, Turn) else self.always(asked)
 
-    def _given(self, asked: Asked, turn: Turn) -> tuple[int, Mapping[str, str], bytes]:
+    def _given(self, asked: Asked, turn: Turn) -> Reply:
         if turn.raw is not None:
             return turn.status, turn.headers, turn.raw
         if turn.status != 200:
-            return _refuse(turn.status, turn.reason, turn.headers)
+            return refuse(turn.status, turn.reason, turn.headers)
         if asked.form not in self.forms:
-            return _refuse(400, f"response_format {asked.form} is not supported", {})
+            return refuse(400, f"response_format {asked.form} is not supported")
         message = turn.message or {"role": "assistant", "content": turn.content}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
         return 200, {}, json.dumps({"object": "chat.completion", "choices": [choice]}).encode()
-
-
-def _refuse(
-    status: int, reason: str, headers: Mapping[str, str]
-) -> tuple[int, Mapping[str, str], bytes]:
-    return status, headers, json.dumps({"error": {"message": reason}}).encode()
-
-
-def _handler(stub: StubChat) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, headers, content = stub.answer(Asked(self.path, dict(self.headers), body))
-            try:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            except ConnectionError:
-                self.close_connection = True  # the client did not wait
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    return Handler
 
 
 @contextmanager

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
+
+from tests.stubs.loopback import Loopback, Reply, refuse
 
 Data = list[dict[str, object]]
 
@@ -46,7 +46,7 @@ class Recorded:
         return [one if isinstance(one, str) else json.dumps(one) for one in inputs]
 
 
-class StubEmbedder:
+class StubEmbedder(Loopback):
     """Answers with fixed vectors that depend on the text alone.
 
     same: inputs (pictures as JSON) that get the vector of another one.
@@ -63,23 +63,7 @@ class StubEmbedder:
         self.faults: deque[Fault] = deque()
         self.always: Fault | None = None
         self.requests: list[Recorded] = []
-        self.busiest = 0
-        self.closing = threading.Event()
-        self._busy = 0
-        self._counting = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.base_url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop; requests that hang end."""
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__()
 
     def vector(self, text: str, dimension: int | None = None) -> list[float]:
         """Return the vector of a text, not of unit length."""
@@ -88,32 +72,25 @@ class StubEmbedder:
         row = np.random.default_rng(seed).normal(size=self.dimension)
         return [float(value) for value in row[: dimension or self.dimension] * 3]
 
-    def answer(self, request: Recorded) -> tuple[int, Mapping[str, str], bytes]:
-        """Return status, headers and body."""
-        with self._counting:
-            self.requests.append(request)
-            self._busy += 1
-            self.busiest = max(self.busiest, self._busy)
-            fault = self.faults.popleft() if self.faults else self.always or Fault()
-        try:
-            self.closing.wait(fault.delay)
-            return self._right_or_wrong(request, fault)
-        finally:
-            with self._counting:
-                self._busy -= 1
+    def take(
+        self, path: str, headers: Mapping[str, str], content: bytes
+    ) -> tuple[float, Callable[[], Reply]]:
+        """Note the request and the fault that it gets."""
+        request = Recorded(path, headers, json.loads(content))
+        self.requests.append(request)
+        fault = self.faults.popleft() if self.faults else self.always or Fault()
+        return fault.delay, lambda: self._right_or_wrong(request, fault)
 
-    def _right_or_wrong(
-        self, request: Recorded, fault: Fault
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    def _right_or_wrong(self, request: Recorded, fault: Fault) -> Reply:
         if fault.raw is not None:
             return fault.status, fault.headers, fault.raw
         if fault.status != 200:
-            return _refuse(fault.status, fault.reason, fault.headers)
+            return refuse(fault.status, fault.reason, fault.headers)
         if self.longest is not None and any(len(text) > self.longest for text in request.texts):
-            return _refuse(400, f"maximum context length is {self.longest} tokens")
+            return refuse(400, f"maximum context length is {self.longest} tokens")
         wanted = request.body.get("dimensions")
         if wanted is not None and self.dimensions is False:
-            return _refuse(400, "This model does not support specifying dimensions.")
+            return refuse(400, "This model does not support specifying dimensions.")
         size = wanted if isinstance(wanted, int) and self.dimensions else None
         data: Data = [
             {"object": "embedding", "index": at, "embedding": self.vector(text, size)}
@@ -121,36 +98,6 @@ class StubEmbedder:
         ]
         data = fault.spoil(data) if fault.spoil else data
         return 200, {}, json.dumps({"object": "list", "data": data}).encode()
-
-
-def _refuse(
-    status: int, reason: str, headers: Mapping[str, str] | None = None
-) -> tuple[int, Mapping[str, str], bytes]:
-    return status, headers or {}, json.dumps({"error": {"message": reason}}).encode()
-
-
-def _handler(stub: StubEmbedder) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            request = Recorded(self.path, dict(self.headers), body)
-            status, headers, content = stub.answer(request)
-            try:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-            except ConnectionError:
-                self.close_connection = True  # the client did not wait
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    return Handler
 
 
 @contextmanager

@@ -2,16 +2,14 @@
 
 import json
 import math
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.stubs.embedder import Fault
+from tests.stubs.loopback import Loopback, Reply, refuse
 
-Answer = tuple[int, Mapping[str, str], bytes]
 Score = Callable[[str, str], float | None]
 
 
@@ -61,7 +59,7 @@ class Asked:
         return datas
 
 
-class StubReranker:
+class StubReranker(Loopback):
     """Judges every text by the first marker in it; a text with none of them gets 0.
 
     scores: marker -> score, tried in order; None leaves the text out of the answer. judge: asked
@@ -83,24 +81,7 @@ class StubReranker:
         self.faults: deque[Fault] = deque()
         self.always: Fault | None = None
         self.requests: list[Asked] = []
-        self.busiest = 0
-        self.closing = threading.Event()
-        self._busy = 0
-        self._counting = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.root_url = f"http://127.0.0.1:{self._server.server_port}"
-        self.base_url = f"{self.root_url}/v1"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.02,), daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop; requests that hang end."""
-        self.closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__()
 
     def prefer(self, *markers: str) -> None:
         """Judge perfectly: texts with the first marker are best, and so on, evenly from 1 down."""
@@ -112,30 +93,25 @@ class StubReranker:
             return self.judge(query, text)
         return next((score for marker, score in self.scores.items() if marker in text), 0.0)
 
-    def answer(self, asked: Asked) -> Answer:
-        """Return status, headers and body."""
-        with self._counting:
-            self.requests.append(asked)
-            self._busy += 1
-            self.busiest = max(self.busiest, self._busy)
-            fault = self.faults.popleft() if self.faults else self.always or Fault()
-        try:
-            self.closing.wait(fault.delay)
-            return self._right_or_wrong(asked, fault)
-        finally:
-            with self._counting:
-                self._busy -= 1
+    def take(
+        self, path: str, headers: Mapping[str, str], content: bytes
+    ) -> tuple[float, Callable[[], Reply]]:
+        """Note the request and the fault that it gets."""
+        asked = Asked(path, headers, content, json.loads(content))
+        self.requests.append(asked)
+        fault = self.faults.popleft() if self.faults else self.always or Fault()
+        return fault.delay, lambda: self._right_or_wrong(asked, fault)
 
-    def _right_or_wrong(self, asked: Asked, fault: Fault) -> Answer:
+    def _right_or_wrong(self, asked: Asked, fault: Fault) -> Reply:
         if fault.raw is not None:
             return fault.status, fault.headers, fault.raw
         if fault.status != 200:
-            return _refuse(fault.status, fault.reason, fault.headers)
+            return refuse(fault.status, fault.reason, fault.headers)
         if self.key is not None and asked.headers.get("Authorization") != f"Bearer {self.key}":
-            return _refuse(401, "invalid key")
+            return refuse(401, "invalid key")
         reason = self._refused(asked)
         if reason:
-            return _refuse(400, reason)
+            return refuse(400, reason)
         scored = [(at, self.score(asked.query, text)) for at, text in enumerate(asked.texts)]
         right: list[dict[str, object]] = [
             {"index": at, "relevance_score": _log_odds(score) if self.logits else score}
@@ -179,34 +155,6 @@ def _in_place(asked: Asked, right: list[dict[str, object]]) -> list[object]:
     """Return the scores by position, null for those that are missing."""
     by_index = {one["index"]: one["relevance_score"] for one in right}
     return [by_index.get(at) for at in range(len(asked.texts))]
-
-
-def _refuse(status: int, reason: str, headers: Mapping[str, str] | None = None) -> Answer:
-    return status, headers or {}, json.dumps({"error": {"message": reason}}).encode()
-
-
-def _handler(stub: StubReranker) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            content = self.rfile.read(int(self.headers["Content-Length"]))
-            asked = Asked(self.path, dict(self.headers), content, json.loads(content))
-            status, headers, body = stub.answer(asked)
-            try:
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except ConnectionError:
-                self.close_connection = True  # the client did not wait
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    return Handler
 
 
 @contextmanager
