@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from contextfind.adapters.local import hash as hashed
 from contextfind.adapters.local import nano
@@ -35,13 +36,7 @@ def open_chat(settings: ChatSettings, stack: AsyncExitStack) -> ChatModel | None
     """Return the chat model that the settings name, with connections of its own; None where none is."""
     if not settings.model:
         return None
-    endpoint = EndpointSettings(
-        base_url=settings.api_base,
-        timeout=settings.timeout,
-        concurrency=settings.concurrency,
-        api_key=settings.api_key,
-    )
-    model = OpenAIChat(chat.ChatSettings(settings.model, settings.temperature), endpoint)
+    model = OpenAIChat(chat.ChatSettings(settings.model, settings.temperature), _endpoint(settings))
     stack.push_async_callback(model.aclose)
     return model
 
@@ -74,13 +69,8 @@ def open_reranker(settings: RerankSettings, stack: AsyncExitStack) -> Reranker |
         max_characters=settings.max_characters,
         signer=VolcengineSigner(settings.ak, settings.sk, settings.region) if signed else None,
     )
-    endpoint = EndpointSettings(
-        base_url=settings.api_base,
-        timeout=settings.timeout,
-        concurrency=settings.concurrency,
-        api_key="" if signed else settings.api_key,
-    )
-    reranker = HttpReranker(asked, endpoint)
+    endpoint = _endpoint(settings)
+    reranker = HttpReranker(asked, replace(endpoint, api_key="") if signed else endpoint)
     stack.push_async_callback(reranker.aclose)
     return reranker
 
@@ -104,13 +94,16 @@ def _embedder(settings: EmbeddingSettings) -> Embedder:
         calibration=_calibration(settings, embeddings.CALIBRATION),
         accepts_images=settings.accepts_images,
     )
-    endpoint = EndpointSettings(
+    return OpenAIEmbedder(asked, _endpoint(settings))
+
+
+def _endpoint(settings: EmbeddingSettings | ChatSettings | RerankSettings) -> EndpointSettings:
+    return EndpointSettings(
         base_url=settings.api_base,
         timeout=settings.timeout,
         concurrency=settings.concurrency,
         api_key=settings.api_key,
     )
-    return OpenAIEmbedder(asked, endpoint)
 
 
 def _calibration(settings: EmbeddingSettings, usual: Calibration) -> Calibration:

@@ -27,7 +27,6 @@ class Weights:
     """Distinct terms in order, the idf of each, their sum, and the mean length of a passage.
 
     known: the share of the sum that belongs to terms which occur at all.
-
     spans: per view, where the postings of each term lie in its segment.
     """
 
