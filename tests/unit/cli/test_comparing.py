@@ -26,7 +26,9 @@ class Listening(HashEmbedder):
 
 async def test_what_is_compared_is_what_the_house_embeds() -> None:
     passage = make_passage(0, "", "The fuse is in the left box.", "plant > TKX 7741 > p07")
-    sample = Sample("plant", texts={FUSE: (passage,)}, questions=[Question("fuse", None, {FUSE: 1})])
+    sample = Sample(
+        "plant", texts={FUSE: (passage,)}, questions=[Question("fuse", None, {FUSE: 1})]
+    )
     embedder = Listening()
     await Comparer(embedder, lambda *_: None).compare(sample)
     assert embedder.heard == [passage.embedded_text] != [passage.indexed_text]
