@@ -8,6 +8,7 @@ from contextfind.ports.images import ImageEmbedder, ImageFetcher
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.jobs import Job, JobState, JobStore
 from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
+from contextfind.ports.sessions import SessionStore
 from contextfind.ports.sources import FileSource, ServerPaths, SourceEntry, UploadShelf
 from contextfind.ports.store import (
     Backlog,
@@ -55,6 +56,7 @@ __all__ = [
     "Reranker",
     "SearchIndex",
     "ServerPaths",
+    "SessionStore",
     "SourceEntry",
     "SourceMark",
     "StaleDirectory",
