@@ -33,8 +33,10 @@ class SessionMessage:
 class Session:
     """A conversation of one user, as counted by the store.
 
+    identity: who asked for it; account and user are the owner's.
+    updated_at: when it was made, or last given or archived messages.
     message_count, pending_tokens: of the messages that are not archived. total_message_count: with
-        those that are. last_message_at: when the newest message was said.
+        those that are. last_message_at: the latest `created_at` of any message.
     settings: JSON as the caller sent it at creation (`memory_policy`, `auto_commit_policy`, …).
     """
 

@@ -11,10 +11,15 @@ from contextfind.domain.identity import Identity
 class SessionStore(Protocol):
     """Sessions, their messages and archives.
 
-    Each method sees only the sessions of the identity's account and user: another one's session is
-    as if it were not there, and the same id may be used by several. Every method is one transaction:
-    what it returned is durable, and what raised left nothing. No method grows slower with the number
-    of messages that are archived, nor with other sessions.
+    Each method sees only the sessions of the identity's account and user, whatever its role: another
+    one's session is as if it were not there, and the same id may be used by several. Whether the user
+    is known, or was removed, is not asked. Every method is one transaction: what it returned is
+    durable, and what raised left nothing. No method grows slower with the number of messages that are
+    archived, nor with other sessions; `archived` and `delete` take as long as what they touch is large.
+
+    `limit`, `offset` and `keep` are not negative; times are aware. Settings, parts and extra come back
+    as JSON reads them (tuples as lists). NUL is kept; a lone surrogate comes back as a question mark,
+    in ids too.
     """
 
     async def create(
@@ -40,8 +45,9 @@ class SessionStore(Protocol):
     ) -> tuple[Session, int]:
         """Add messages at the end, in order; return the session after it, and how many were new.
 
-        An unknown session is made. A message whose id the session holds already, archived or not, or
-        that came earlier in the same call, is left out. `ordinal` of the given ones is ignored.
+        An unknown session is made, without settings, also when there is no message. A message whose id
+        the session holds already, archived or not, or that came earlier in the same call, is left out.
+        When nothing was new the session is as before. `ordinal` of the given ones is ignored.
         """
         ...
 
@@ -56,7 +62,8 @@ class SessionStore(Protocol):
     ) -> Archive | None:
         """Put all pending messages but the last `keep` into a new archive, state PENDING.
 
-        None, and nothing is changed, when there is none to be archived or no such session. Counts one commit.
+        None, and nothing is changed, when there is none to be archived or no such session. Counts one
+        commit.
         """
         ...
 
@@ -78,6 +85,7 @@ class SessionStore(Protocol):
         """Write state, abstract, overview and error of the archive with this number.
 
         memories: how many were extracted from it, added to the session's count. A session or archive
-        that is gone meanwhile is left gone.
+        that is gone meanwhile is left gone; an archive of this number that has other messages or
+        another time, made after the session was deleted, is left alone. `updated_at` stays.
         """
         ...
