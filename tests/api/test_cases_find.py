@@ -470,3 +470,18 @@ async def test_R165_R167_vectors_of_two_models_are_never_compared(tmp_path, mode
     ):
         async with living(tmp_path, embedding=remote(stub, model)):
             pytest.fail("the server started")
+
+
+async def test_a_fact_in_the_last_line_of_a_long_file_is_found_first(ann):
+    filler = "\n\n".join(
+        f"Notes of day {day}: nothing happened at the plant." for day in range(4_500)
+    )
+    long_file = f"{filler}\n\nThe spare key hangs behind the barometer.\n"
+    assert len(long_file) > 200_000
+    rivals = {
+        f"viking://resources/notes/{name}.md": f"The {name} of the plant is looked at every day.\n"
+        for name in ("barometer", "key", "spare")
+    }
+    await ann.fill({"viking://resources/notes/diary.md": long_file, **rivals})
+    best, *_ = await ann.hits(query="where does the spare key hang?", level=2)
+    assert best["uri"] == "viking://resources/notes/diary.md"
