@@ -22,6 +22,7 @@ from rich.progress import track
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.memory.sources import MemorySource
+from contextfind.answering.measures import DEPTH, Quality, quality_of
 from contextfind.config.model import EmbeddingSettings
 from contextfind.domain.identity import RequestContext
 from contextfind.domain.queries import FindQuestion
@@ -30,7 +31,6 @@ from contextfind.ingestion.ingest import AddPlan
 from contextfind.retrieval.finder import Finder
 from contextfind.wiring.models import open_embedder
 from examples.screen import screen
-from tests.benchmark.measures import DEPTH, Quality, quality_of
 from tests.benchmark.sets import RetrievalSet, read_set
 from tests.benchmark.tables import Figures, ablation_table, sweep_tables
 from tests.benchmark.variants import (

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.benchmark.measures import Interval, interval_of
+from contextfind.answering.measures import Interval, interval_of
 
 BASELINE = Path(__file__).with_name("baseline.json")
 

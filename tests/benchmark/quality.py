@@ -24,6 +24,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from contextfind.answering.measures import (
+    DEPTH,
+    Interval,
+    Quality,
+    interval_of,
+    quality_of,
+    quantile,
+)
 from examples.screen import screen
 from examples.serving import Api, Server, ServerFailedError, zip_of
 from tests.benchmark.baseline import (
@@ -35,7 +43,6 @@ from tests.benchmark.baseline import (
     write_baseline,
 )
 from tests.benchmark.keeping import Kept
-from tests.benchmark.measures import DEPTH, Interval, Quality, interval_of, quality_of, quantile
 from tests.benchmark.sets import RetrievalSet, read_set
 
 

@@ -25,10 +25,10 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.table import Table
 
+from contextfind.answering.measures import quantile
 from examples.screen import screen
 from examples.serving import Api, Server, free_port, zip_of
 from tests.benchmark.generated import AREAS, Library
-from tests.benchmark.measures import quantile
 
 HASH_EMBEDDER = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}  # instant: the model is not measured
 FIND = "/api/v1/search/find"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from tests.benchmark.measures import Quality, interval_of
+from contextfind.answering.measures import Quality, interval_of
 from tests.benchmark.variants import FULL, Constant, Variant
 
 Figures = dict[Variant, dict[str, list[Quality]]]  # by `Variant.key`, then by set

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.answering.measures import Quality
 from contextfind.domain.scoring import Calibration
 from contextfind.ports.models import Purpose
 from examples.screen import screen
 from tests.benchmark.ablation import Bench, as_json, chosen, library, measure
-from tests.benchmark.measures import Quality
 from tests.benchmark.sets import RetrievalSet
 from tests.benchmark.tables import ablation_table, left_out, sweep_tables
 from tests.benchmark.variants import ABLATIONS, FULL, Recipe, constants

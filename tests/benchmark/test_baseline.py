@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from contextfind.answering.measures import interval_of
 from contextfind.domain.documents import TEXT_RECIPE
 from tests.benchmark.baseline import (
     Remembered,
@@ -14,7 +15,6 @@ from tests.benchmark.baseline import (
     write_baseline,
 )
 from tests.benchmark.keeping import DATA, Kept, NotOursError
-from tests.benchmark.measures import interval_of
 from tests.benchmark.sets import RetrievalSet, read_set
 from tests.benchmark.test_ablation import small_set
 

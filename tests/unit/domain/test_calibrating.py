@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contextfind.answering.measures import quality_of
 from contextfind.domain.calibrating import Judged, fit, left_out, ndcg
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.scoring import Calibration, own_score
-from tests.benchmark.measures import quality_of
 
 USUAL = Calibration(0.7, 0.2)
 

@@ -1,4 +1,4 @@
-"""The benchmark's own figures are right."""
+"""The figures are right."""
 
 import math
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.benchmark.generated import Library
-from tests.benchmark.measures import mean_of, quality_of, quantile
+from contextfind.answering.measures import mean_of, quality_of, quantile
 
 
 def test_a_perfect_ranking_scores_one_everywhere() -> None:
@@ -44,14 +43,3 @@ def test_quantiles_are_values_that_occurred() -> None:
 
 def test_a_mean_over_no_queries_is_zero() -> None:
     assert mean_of([]).ndcg == 0.0
-
-
-def test_the_same_seed_gives_the_same_library() -> None:
-    assert Library(50).documents == Library(50).documents
-    assert Library(50).questions(5) == Library(50).questions(5)
-    assert Library(50, seed=8).documents != Library(50).documents
-
-
-def test_every_document_has_a_path_of_its_own() -> None:
-    documents = Library(2_000).documents
-    assert len({(one.area, one.path) for one in documents}) == len(documents)
