@@ -21,10 +21,11 @@ from contextfind.domain.queries import FindQuestion
 from contextfind.domain.results import MatchedContext
 from contextfind.domain.scoring import ScoreRules
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.adding import AddDesk, Adding
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.ingest import AddPlan, Ingest, Outcome
-from contextfind.ingestion.jobs import JobDesk, Jobs
+from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
@@ -71,6 +72,7 @@ class Household:
     finder: Finder
     reading: Reading
     ingest: Ingest
+    adding: Adding
     jobs: Jobs
     settling: Settling
     workers: Sequence["asyncio.Task[None]"] = ()
@@ -139,10 +141,9 @@ async def household(
         ingest = Ingest(desk, summaries, max_file_bytes)
         uploads, folders = MemoryShelf(new_id), ServerFolders()
         served = ServerFolders()
-        job_desk = JobDesk(
-            jobs_store, ingest, settling, uploads, folders, served, lambda: NOON, new_id
-        )
-        jobs = Jobs(job_desk)
+        jobs = Jobs(jobs_store, lambda: NOON, new_id)
+        adding = Adding(AddDesk(ingest, settling, uploads, folders, served), jobs)
+        jobs.take_on(adding)
         reading = Reading(
             store,
             blobs,
@@ -159,7 +160,7 @@ async def household(
         try:
             yield Household(
                 store, blobs, index, jobs_store, uploads, folders, served, Writer(desk),
-                Browser(store, blobs), Finder(reading, retriever), reading, ingest, jobs, settling, tasks,
+                Browser(store, blobs), Finder(reading, retriever), reading, ingest, adding, jobs, settling, tasks,
             )  # fmt: skip
         finally:
             await jobs.aclose()

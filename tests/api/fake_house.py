@@ -19,7 +19,7 @@ from contextfind.domain.queries import FindQuestion, QueryPlan, TypedQuery
 from contextfind.domain.records import ContextType
 from contextfind.domain.results import FindResult
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ingestion.jobs import AddRequest
+from contextfind.ingestion.adding import AddRequest
 from contextfind.ingestion.settling import Settled
 from contextfind.ingestion.writing import WriteMode, Written
 from contextfind.ports import Job, JobState, Key
@@ -272,7 +272,7 @@ class FakeHouse:
         self.finder = FakeFinder()
         self.searcher = FakeSearcher(self.finder)
         self.browser = self.writer = FakeTree()
-        self.jobs = FakeJobs()
+        self.jobs = self.adding = FakeJobs()
         self.settling = FakeSettling()
         self.uploads = FakeUploads()
         self.identities = FakeIdentities()

@@ -5,7 +5,7 @@ import pytest
 from contextfind.domain.errors import PermissionDeniedError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.jobs import AddRequest
+from contextfind.ingestion.adding import AddRequest
 from contextfind.ports import JobState
 from contextfind.server.rules import ServerRules
 from tests.api.caller import app_of, calling, error_of, result_of

@@ -9,7 +9,7 @@ from contextfind.cli.screen import say
 from contextfind.cli.startup import Source
 from contextfind.domain.errors import ContextFindError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity
-from contextfind.ingestion.jobs import AddRequest
+from contextfind.ingestion.adding import AddRequest
 from contextfind.ports import Job, JobState
 from contextfind.wiring import House
 
@@ -47,7 +47,7 @@ async def _index_all(house: House, sources: Sequence[Source], up: asyncio.Event)
 
 async def _followed(house: House, source: Source, shown: Meter) -> Job:
     request = AddRequest(path=str(source.path), source_name=source.name)
-    job = await house.jobs.add_resource(OWNER, request, own=True)
+    job = await house.adding.add_resource(OWNER, request, own=True)
     countdown = Countdown()
     while not job.state.ended:
         if job.stage == "embedding":

@@ -2,142 +2,99 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from contextfind.domain.errors import (
-    ContextFindError,
-    DeadlineExceededError,
-    InvalidArgumentError,
-    NotFoundError,
-)
+from contextfind.domain.errors import ContextFindError, DeadlineExceededError, NotFoundError
 from contextfind.domain.identity import Identity
-from contextfind.domain.uri import Uri
-from contextfind.ingestion.ingest import AddPlan, Ingest, Outcome
+from contextfind.ingestion.errands import Errand
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.turns import Turn, Turns
-from contextfind.ingestion.writing import check_place
-from contextfind.ports import (
-    Clock,
-    FileSource,
-    IdMaker,
-    Job,
-    JobState,
-    JobStore,
-    ServerPaths,
-    UploadShelf,
-)
+from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
-
-ADD_RESOURCE = "add_resource"
-_AT_ONCE = 2  # ingests side by side: parsing has two cores, more would only interleave commits
-_REPORTED = 100  # skipped and failed files named in a result; their numbers are always complete
-
-
-@dataclass(frozen=True, slots=True)
-class AddRequest:
-    """What a caller wants added; exactly one of upload and path.
-
-    to: where exactly (for a single file without its suffix in the address: the directory for it; a
-        whole scope such as viking://resources is a parent, never replaced by a tree).
-    parent: the directory below which it gets its own name. Neither: below viking://resources.
-    """
-
-    upload: str | None = None
-    path: str | None = None
-    source_name: str | None = None
-    to: Uri | None = None
-    parent: Uri | None = None
-    tags: tuple[str, ...] | None = None
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    ignore_dirs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class JobDesk:
-    """What jobs work with.
-
-    paths: what callers may name. own_paths: what the operator named when the server was started.
-    """
-
-    jobs: JobStore
-    ingest: Ingest
-    settling: Settling
-    uploads: UploadShelf
-    paths: ServerPaths
-    own_paths: ServerPaths
-    clock: Clock
-    new_id: IdMaker
 
 
 @dataclass(slots=True)
 class _Running:
-    """A job that this process carries out."""
+    """A job that this process carries out; its errand sees it as a `Course`."""
 
     job: Job
+    errand: Errand
     turn: Turn
+    turns: Turns
+    store: JobStore
+    clock: Clock
     task: asyncio.Task[None] | None = None
     changed: Pulse = field(default_factory=Pulse)
 
+    async def come(self) -> None:
+        """See `Course.come`."""
+        await self.turn.come()
+
+    def leave(self) -> None:
+        """See `Course.leave`."""
+        self.turns.leave(self.turn)
+
+    async def note(self, stage: str, done: int | None = None, total: int | None = None) -> None:
+        """See `Course.note`."""
+        job = replace(self.job, state=JobState.RUNNING, stage=stage)
+        done, total = job.done if done is None else done, job.total if total is None else total
+        await self.write(replace(job, done=done, total=total))
+
+    async def write(self, job: Job) -> None:
+        """Save the job as it now is, and wake whoever waits for it."""
+        self.job = replace(job, updated_at=self.clock())
+        await self.store.save(self.job)
+        self.changed.beat()
+
 
 class Jobs:
-    """Runs ingests, a few at once, and remembers how they went."""
+    """Runs jobs of the kinds that it was told of, and remembers how they went."""
 
-    def __init__(self, desk: JobDesk) -> None:
-        self._desk = desk
+    def __init__(self, store: JobStore, clock: Clock, new_id: IdMaker) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._errands: dict[str, Errand] = {}
         self._running: dict[str, _Running] = {}
         self._turns = Turns()
-        self._gate = asyncio.Semaphore(_AT_ONCE)
 
-    async def add_resource(
-        self, identity: Identity, request: AddRequest, *, own: bool = False
-    ) -> Job:
-        """Start adding files and return at once; `spec["root_uri"]` says where they will be.
+    def take_on(self, errand: Errand) -> None:
+        """Run jobs of the errand's kind from now on."""
+        self._errands[errand.kind] = errand
 
-        own: the server itself asks, for a path that it was started with; that gives callers no right
-            to name it. Adds to overlapping places are carried out in the order of these calls.
-
-        Raises:
-            InvalidArgumentError: neither or both of upload and path, or an upload that cannot be used.
-            NotFoundError: no such upload or path. PermissionDeniedError: not the caller's to read or write.
-
-        """
-        if (request.upload is None) == (request.path is None):
-            raise InvalidArgumentError(
-                "expected exactly one of temp_file_id (from resources/temp_upload) and path",
-                {"field": "temp_file_id"},
-            )
-        source = await self._source(
-            identity, request.upload, request.path, request.source_name, own=own
-        )
-        if request.upload is not None:
-            await source.entries(_nothing)  # a zip that cannot be used is refused here, not later
-        root = _root(request, source, request.source_name or source.name)
-        check_place(identity, root)
-        now = self._desk.clock()
-        spec = {key: value for key, value in asdict(request).items() if key not in {"to", "parent"}}
+    async def start(self, identity: Identity, kind: str, spec: Mapping[str, object]) -> Job:
+        """Save a job of a kind that was taken on, start it, and return at once."""
+        now = self._clock()
         job = Job(
-            id=self._desk.new_id(),
+            id=self._new_id(),
             identity=identity,
-            kind=ADD_RESOURCE,
+            kind=kind,
             state=JobState.PENDING,
             created_at=now,
             updated_at=now,
-            spec={**spec, "root_uri": root.text, "own": own},
+            spec=spec,
         )
-        await self._desk.jobs.save(job)
-        self._start(job)
+        errand = self._errands[kind]
+        await self._store.save(job)
+        self._start(job, errand)
         return job
 
     async def resume(self) -> int:
-        """Start again what a former process left unfinished; return how many jobs that are."""
-        jobs = await self._desk.jobs.unfinished()
-        for job in jobs:
-            self._start(job)
-        return len(jobs)
+        """Start again what a former process left unfinished; return how many jobs that are.
+
+        Those of a kind that was not taken on stay as they are.
+        """
+        known = 0
+        for job in await self._store.unfinished():
+            errand = self._errands.get(job.kind)
+            if errand is None:
+                _log.warning("task %s stays unfinished: unknown kind %r", job.id, job.kind)
+                continue
+            self._start(job, errand)
+            known += 1
+        return known
 
     async def get(self, identity: Identity, job_id: str) -> Job:
         """Return a job of this identity.
@@ -149,14 +106,14 @@ class Jobs:
         running = self._running.get(job_id)
         if running is not None and running.job.identity == identity:
             return running.job
-        job = await self._desk.jobs.get(identity, job_id)
+        job = await self._store.get(identity, job_id)
         if job is None:
             raise NotFoundError(f"no task {job_id!r}", {"resource": job_id, "type": "task"})
         return job
 
     async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
         """Return the identity's jobs, newest first."""
-        stored = await self._desk.jobs.list(identity, limit)
+        stored = await self._store.list(identity, limit)
         return [self._running[j.id].job if j.id in self._running else j for j in stored]
 
     async def finished(
@@ -211,16 +168,16 @@ class Jobs:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _start(self, job: Job) -> None:
-        root = Uri.parse(str(job.spec["root_uri"]))
-        running = _Running(job, self._turns.take(job.identity.account, root))
+    def _start(self, job: Job, errand: Errand) -> None:
+        turn = self._turns.take(job.identity.account, errand.place(job))
+        running = _Running(job, errand, turn, self._turns, self._store, self._clock)
         self._running[job.id] = running
         running.task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         running.task.add_done_callback(lambda task: self._ended(running, task))
 
     def _ended(self, running: _Running, task: asyncio.Task[None]) -> None:
         """Let the next job come, and give one that fell over a clear end."""
-        self._turns.leave(running.turn)
+        running.leave()
         if task.cancelled() or task.exception() is None:
             return
         _log.error("task %s broke off", running.job.id, exc_info=task.exception())
@@ -233,7 +190,7 @@ class Jobs:
 
     async def _run(self, running: _Running) -> None:
         try:
-            result = await self._carry_out(running)
+            result = await running.errand.carry_out(running.job, running)
             ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
         except ContextFindError as fault:
             _log.warning("task %s failed: %s", running.job.id, fault)
@@ -241,122 +198,6 @@ class Jobs:
         await self._end(running, ended)
 
     async def _end(self, running: _Running, ended: Job) -> None:
-        await self._note(running, ended)
+        await running.write(ended)
         self._running.pop(ended.id, None)
-        upload = _text(ended.spec.get("upload"))
-        if upload is not None:
-            await self._desk.uploads.drop(upload)
-
-    async def _carry_out(self, running: _Running) -> dict[str, object]:
-        job, desk = running.job, self._desk
-        spec = _Spec.read(job)
-        source = await self._source(
-            job.identity, spec.upload, spec.path, spec.source_name, own=spec.own
-        )
-
-        async def progress(done: int, total: int) -> None:
-            await self._note(running, replace(running.job, done=done, total=total))
-
-        await running.turn.come()
-        async with self._gate:  # not held while the embedder works: words should be found at once
-            await self._note(running, replace(job, state=JobState.RUNNING, stage="reading"))
-            outcome = await desk.ingest.add(spec.plan(job.identity), source, progress)
-        self._turns.leave(running.turn)
-        await self._note(running, replace(running.job, stage="embedding"))
-        who = job.identity
-        settled = await desk.settling.settle(who.account, spec.root, None, who.user)
-        return {"root_uri": spec.root.text, **_report(outcome), "note": settled.note}
-
-    async def _note(self, running: _Running, job: Job) -> None:
-        running.job = replace(job, updated_at=self._desk.clock())
-        await self._desk.jobs.save(running.job)
-        running.changed.beat()
-
-    async def _source(
-        self,
-        identity: Identity,
-        upload: str | None,
-        path: str | None,
-        name: str | None,
-        *,
-        own: bool,
-    ) -> FileSource:
-        if upload is not None:
-            return await self._desk.uploads.source(identity, upload, name)
-        paths = self._desk.own_paths if own else self._desk.paths
-        return paths.source(path or "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Spec:
-    """A job's `spec`, typed again after JSON."""
-
-    root: Uri
-    upload: str | None
-    path: str | None
-    source_name: str | None
-    own: bool
-    lists: dict[str, tuple[str, ...]]
-    tags: tuple[str, ...] | None
-
-    @classmethod
-    def read(cls, job: Job) -> "_Spec":
-        spec = job.spec
-        names = ("include", "exclude", "ignore_dirs")
-        return cls(
-            root=Uri.parse(str(spec["root_uri"])),
-            upload=_text(spec.get("upload")),
-            path=_text(spec.get("path")),
-            source_name=_text(spec.get("source_name")),
-            own=spec.get("own") is True,
-            lists={name: _texts(spec.get(name)) or () for name in names},
-            tags=_texts(spec.get("tags")),
-        )
-
-    def plan(self, identity: Identity) -> AddPlan:
-        return AddPlan(
-            identity=identity,
-            root=self.root,
-            name=self.source_name or "",
-            tags=self.tags,
-            include=self.lists["include"],
-            exclude=self.lists["exclude"],
-            ignore_dirs=self.lists["ignore_dirs"],
-        )
-
-
-def _nothing(_: str) -> bool:
-    """Prune no directory."""
-    return False
-
-
-def _root(request: AddRequest, source: FileSource, name: str) -> Uri:
-    """Return the address of the tree, or of the single file."""
-    if request.to is None or request.to == request.to.scope_root:
-        return (request.to or request.parent or Uri("viking://resources")).child(name)
-    if not source.single:
-        return request.to
-    suffix = name.rpartition(".")[2]
-    same_kind = "." in name and request.to.name.endswith(f".{suffix}")
-    return request.to if same_kind else request.to.child(name)
-
-
-def _report(outcome: Outcome) -> dict[str, object]:
-    return {
-        "added": outcome.added,
-        "updated": outcome.updated,
-        "unchanged": outcome.unchanged,
-        "removed": outcome.removed,
-        "skipped_count": len(outcome.skipped),
-        "failed_count": len(outcome.failed),
-        "skipped": [{"path": p, "reason": r} for p, r in outcome.skipped[:_REPORTED]],
-        "failed": [{"path": p, "reason": r} for p, r in outcome.failed[:_REPORTED]],
-    }
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _texts(value: object) -> tuple[str, ...] | None:
-    return tuple(str(item) for item in value) if isinstance(value, (list, tuple)) else None
+        await running.errand.ended(ended)

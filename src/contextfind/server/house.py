@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.writing import Writer
@@ -28,6 +29,8 @@ class House(Protocol):
     def browser(self) -> Browser: ...  # noqa: D102
     @property
     def writer(self) -> Writer: ...  # noqa: D102
+    @property
+    def adding(self) -> Adding: ...  # noqa: D102
     @property
     def jobs(self) -> Jobs: ...  # noqa: D102
     @property

@@ -1,6 +1,5 @@
 """settings -> engines -> services -> House, closed in reverse order."""
 
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextfind.config.model import Settings
+from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.pulse import Pulse
@@ -17,18 +17,18 @@ from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.wiring.background import start_background
 from contextfind.wiring.engines import Engines, open_engines
 from contextfind.wiring.services import (
     Workers,
+    add_desk,
     build_desk,
     build_finder,
-    job_desk,
     start_workers,
     stop_workers,
 )
 from contextfind.wiring.surroundings import Surroundings
 
-_log = logging.getLogger(__name__)
 _CPU_THREADS = 2  # parsing beside the event loop; more only fight for the same two cores
 
 
@@ -41,6 +41,7 @@ class House:
     searcher: Searcher
     browser: Browser
     writer: Writer
+    adding: Adding
     jobs: Jobs
     settling: Settling
     uploads: UploadShelf
@@ -62,7 +63,7 @@ class House:
     ) -> AsyncIterator["House"]:
         """Open the data directory, start the workers, and give the house.
 
-        served: paths that the server itself may add (`Jobs.add_resource(own=True)`), and nobody else.
+        served: paths that the server itself may add (`Adding.add_resource(own=True)`), and nobody else.
         reembed: drop all vectors when they were made by another embedder, and make them anew.
 
         Raises:
@@ -81,11 +82,8 @@ class House:
             stack.push_async_callback(stop_workers, workers)
             settling = Settling(engines.store, engines.index, workers.embedding, pulse)
             ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
-            jobs = Jobs(job_desk(settings, engines, around, ingest, settling, served))
-            stack.push_async_callback(jobs.aclose)
-            resumed = await jobs.resume()
-            if resumed:
-                _log.info("%d unfinished tasks of the last run go on", resumed)
+            adds = add_desk(settings, engines, ingest, settling, served)
+            background = await start_background(engines, around, adds, stack)
             finder = build_finder(settings, engines, workers, around)
             yield cls(
                 settings=settings,
@@ -93,7 +91,8 @@ class House:
                 searcher=Searcher(finder),
                 browser=Browser(engines.store, engines.blobs, workers.uses.count),
                 writer=Writer(desk),
-                jobs=jobs,
+                adding=background.adding,
+                jobs=background.jobs,
                 settling=settling,
                 uploads=engines.uploads,
                 identities=engines.identities,

@@ -10,10 +10,10 @@ from pathlib import Path
 from contextfind.adapters.files.allowed import AllowedPaths
 from contextfind.config.model import RetrievalSettings, Settings
 from contextfind.domain.scoring import HotnessRules, ScoreRules
+from contextfind.ingestion.adding import AddDesk
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.ingest import Ingest
-from contextfind.ingestion.jobs import JobDesk
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
@@ -83,24 +83,20 @@ async def stop_workers(workers: Workers) -> None:
     await workers.uses.flush()
 
 
-def job_desk(
+def add_desk(
     settings: Settings,
     engines: Engines,
-    around: Surroundings,
     ingest: Ingest,
     settling: Settling,
     served: Sequence[Path],
-) -> JobDesk:
+) -> AddDesk:
     """Return what the tasks that add resources work with."""
-    return JobDesk(
-        jobs=engines.job_store,
+    return AddDesk(
         ingest=ingest,
         settling=settling,
         uploads=engines.uploads,
         paths=AllowedPaths([Path(path) for path in settings.server.allowed_paths]),
         own_paths=AllowedPaths(served),
-        clock=around.clock,
-        new_id=around.new_id,
     )
 
 

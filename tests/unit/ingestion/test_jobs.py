@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -15,8 +15,9 @@ from contextfind.domain.errors import (
 )
 from contextfind.domain.records import Level, Matrix
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.jobs import AddRequest
-from contextfind.ports import JobState, Purpose
+from contextfind.ingestion.adding import AddRequest
+from contextfind.ingestion.errands import Course
+from contextfind.ports import Job, JobState, Purpose
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, BEN, DOCS, Household, household
 
@@ -31,7 +32,7 @@ async def house() -> AsyncIterator[Household]:
 async def test_a_job_ends_when_its_files_can_be_found_and_says_how_it_went(
     house: Household,
 ) -> None:
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     assert job.spec["root_uri"] == DOCS.text
     ended = await house.jobs.finished(ANN, job.id, 10)
     assert ended.state is JobState.COMPLETED
@@ -54,7 +55,7 @@ async def test_a_single_file_lands_where_the_request_says(
     house: Household, request_: AddRequest, root: str
 ) -> None:
     upload = await house.uploads.put(ANN, "note.md", b"# Note\n\ntext")
-    job = await house.jobs.add_resource(ANN, replace(request_, upload=upload))
+    job = await house.adding.add_resource(ANN, replace(request_, upload=upload))
     assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
     assert job.spec["root_uri"] == root
     assert await house.browser.read(ANN, Uri(root)) == "# Note\n\ntext"
@@ -66,7 +67,7 @@ async def test_a_whole_scope_as_target_is_a_parent_and_keeps_what_is_there(
 ) -> None:
     kept = Uri(place).child("kept.md")
     await house.writer.write(ANN, kept, "stays", "create")
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs", to=Uri(place)))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs", to=Uri(place)))
     await house.jobs.finished(ANN, job.id, 10)
     assert job.spec["root_uri"] == f"{place}/docs"
     assert await house.browser.read(ANN, kept) == "stays"
@@ -82,8 +83,8 @@ async def test_adds_to_the_same_place_are_carried_out_in_the_order_they_came(
 
     house.folders.sources["/v1"] = Slow({"a.md": b"version one", "gone.md": b"old"}, "docs")
     house.folders.sources["/v2"] = MemorySource({"a.md": b"version two"}, "docs")
-    first = await house.jobs.add_resource(ANN, AddRequest(path="/v1", to=DOCS))
-    second = await house.jobs.add_resource(ANN, AddRequest(path="/v2", to=DOCS))
+    first = await house.adding.add_resource(ANN, AddRequest(path="/v1", to=DOCS))
+    second = await house.adding.add_resource(ANN, AddRequest(path="/v2", to=DOCS))
     for job in (second, first):
         assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
     assert await house.browser.read(ANN, DOCS.child("a.md")) == "version two"
@@ -93,8 +94,8 @@ async def test_adds_to_the_same_place_are_carried_out_in_the_order_they_came(
 async def test_a_path_the_server_was_started_with_is_no_path_for_callers(house: Household) -> None:
     house.served.sources["/own"] = MemorySource({"a.md": b"the quokka"}, "own")
     with pytest.raises(NotFoundError):
-        await house.jobs.add_resource(ANN, AddRequest(path="/own"))
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/own"), own=True)
+        await house.adding.add_resource(ANN, AddRequest(path="/own"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/own"), own=True)
     assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
 
 
@@ -106,36 +107,36 @@ async def test_a_job_that_breaks_off_ends_as_failed_and_stays_so(
             raise ZeroDivisionError(paths)
 
     house.folders.sources["/bad"] = Broken({"a.md": b"x"}, "bad")
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/bad"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/bad"))
     ended = await house.jobs.finished(ANN, job.id, 10)
     assert ended.state is JobState.FAILED
     assert "internal error" in (ended.error or "")
     assert "broke off" in caplog.text
     assert await house.job_store.unfinished() == []
-    again = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    again = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     assert (await house.jobs.finished(ANN, again.id, 10)).state is JobState.COMPLETED
 
 
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
     upload = await house.uploads.put(ANN, "note.md", b"text")
-    job = await house.jobs.add_resource(ANN, AddRequest(upload=upload))
+    job = await house.adding.add_resource(ANN, AddRequest(upload=upload))
     await house.jobs.finished(ANN, job.id, 10)
     with pytest.raises(NotFoundError):
-        await house.jobs.add_resource(ANN, AddRequest(upload=upload))
+        await house.adding.add_resource(ANN, AddRequest(upload=upload))
 
 
 async def test_what_cannot_be_added_is_refused_before_a_job_exists(house: Household) -> None:
     with pytest.raises(InvalidArgumentError, match="exactly one"):
-        await house.jobs.add_resource(ANN, AddRequest())
+        await house.adding.add_resource(ANN, AddRequest())
     with pytest.raises(NotFoundError):
-        await house.jobs.add_resource(ANN, AddRequest(path="/nope"))
+        await house.adding.add_resource(ANN, AddRequest(path="/nope"))
     with pytest.raises(InvalidUriError):
-        await house.jobs.add_resource(ANN, AddRequest(path="/docs", to=Uri("viking://user")))
+        await house.adding.add_resource(ANN, AddRequest(path="/docs", to=Uri("viking://user")))
     assert await house.jobs.list(ANN, 10) == []
 
 
 async def test_an_unfinished_job_of_a_former_process_is_carried_out(house: Household) -> None:
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     await house.jobs.finished(ANN, job.id, 10)
     left = replace(job, id="left", state=JobState.RUNNING)
     await house.job_store.save(left)
@@ -143,8 +144,71 @@ async def test_an_unfinished_job_of_a_former_process_is_carried_out(house: House
     assert (await house.jobs.finished(ANN, "left", 10)).state is JobState.COMPLETED
 
 
+class Baking:
+    """An errand of another kind: waits until the oven is hot."""
+
+    kind = "bake"
+
+    def __init__(self) -> None:
+        self.hot = asyncio.Event()
+        self.begun: list[str] = []
+        self.started = asyncio.Event()
+        self.over: list[tuple[str, JobState]] = []
+
+    def place(self, job: Job) -> Uri:
+        return Uri.parse(str(job.spec["where"]))
+
+    async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
+        await course.come()
+        self.begun.append(job.id)
+        await course.note("baking", 1, 2)
+        self.started.set()
+        await self.hot.wait()
+        return {"loaves": 2}
+
+    async def ended(self, job: Job) -> None:
+        self.over.append((job.id, job.state))
+
+
+async def test_other_kinds_of_job_are_carried_out_by_their_own_errand(house: Household) -> None:
+    baking = Baking()
+    house.jobs.take_on(baking)
+    job = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    assert job.state is JobState.PENDING
+    await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    await baking.started.wait()
+    seen = await house.jobs.get(ANN, job.id)
+    assert (seen.state, seen.stage, seen.done, seen.total) == (JobState.RUNNING, "baking", 1, 2)
+    assert baking.begun == [job.id]  # the second waits: it is about the same place
+    baking.hot.set()
+    ended = await house.jobs.finished(ANN, job.id, 10)
+    assert (ended.state, ended.result) == (JobState.COMPLETED, {"loaves": 2})
+    assert baking.over[0] == (job.id, JobState.COMPLETED)
+
+
+async def test_the_errand_of_a_cancelled_job_may_tidy_up(house: Household) -> None:
+    baking = Baking()
+    house.jobs.take_on(baking)
+    job = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    await house.jobs.cancel(ANN, job.id)
+    assert baking.over == [(job.id, JobState.CANCELLED)]
+
+
+async def test_an_unfinished_job_of_an_unknown_kind_stays_as_it_is(
+    house: Household, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+    ended = await house.jobs.finished(ANN, job.id, 10)
+    strange = replace(ended, id="strange", kind="brew", state=JobState.RUNNING)
+    await house.job_store.save(strange)
+    assert await house.jobs.resume() == 0
+    assert "unknown kind 'brew'" in caplog.text
+    assert await house.jobs.get(ANN, "strange") == strange
+    assert await house.job_store.unfinished() == [strange]
+
+
 async def test_a_job_is_seen_by_its_own_user_only(house: Household) -> None:
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     with pytest.raises(NotFoundError):
         await house.jobs.get(BEN, job.id)
     await house.jobs.finished(ANN, job.id, 10)
@@ -153,13 +217,13 @@ async def test_a_job_is_seen_by_its_own_user_only(house: Household) -> None:
 
 
 async def test_waiting_ends_with_the_way_to_ask_again(house: Household) -> None:
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     with pytest.raises(DeadlineExceededError, match=job.id):
         await house.jobs.finished(ANN, job.id, 0)
 
 
 async def test_a_cancelled_job_says_so(house: Household) -> None:
-    job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     assert (await house.jobs.cancel(ANN, job.id)).state is JobState.CANCELLED
     assert (await house.jobs.get(ANN, job.id)).state is JobState.CANCELLED
 
@@ -179,7 +243,7 @@ async def test_files_are_found_by_words_while_earlier_jobs_wait_for_the_embedder
             name = f"docs{number}"
             source = MemorySource({"a.md": f"quokka number {number}".encode()}, name)
             house.folders.sources[name] = source
-            await house.jobs.add_resource(ANN, AddRequest(path=name))
+            await house.adding.add_resource(ANN, AddRequest(path=name))
         files: set[Uri] = set()
         for _ in range(200):
             files = {hit.uri for hit in await house.find("quokka") if hit.level is Level.DETAIL}
@@ -194,7 +258,7 @@ async def test_a_dead_embedder_ends_the_job_with_a_note_and_words_find_the_file(
     embedder.down = UnavailableError("no answer")
     async with household(embedder) as house:
         house.folders.sources["/docs"] = MemorySource({"a.md": b"the quokka"}, "docs")
-        job = await house.jobs.add_resource(ANN, AddRequest(path="/docs"))
+        job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
         ended = await house.jobs.finished(ANN, job.id, 10)
         assert ended.result is not None
         assert "wait for the embedder" in str(ended.result["note"])

@@ -43,7 +43,7 @@ async def add(
     """Add files to the tree; without `wait` as a task in the background."""
     wanted = request_of(body, tenant)
     patience = Patience.of(body.timeout, premises.rules)
-    job = await house.jobs.add_resource(tenant, wanted)
+    job = await house.adding.add_resource(tenant, wanted)
     if body.wait:
         result = finished(await until_added(house, tenant, job, patience))
     else:

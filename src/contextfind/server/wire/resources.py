@@ -8,7 +8,7 @@ from pydantic import Field
 
 from contextfind.domain.errors import UnimplementedError
 from contextfind.domain.identity import Identity
-from contextfind.ingestion.jobs import AddRequest
+from contextfind.ingestion.adding import AddRequest
 from contextfind.ingestion.settling import Settled
 from contextfind.ports import Job
 from contextfind.server.wire.body import (
