@@ -10,8 +10,6 @@ from importlib.resources import files
 
 from contextfind.domain.documents import ABSTRACT_LENGTH
 from contextfind.domain.errors import UnavailableError
-from contextfind.domain.json_answer import json_in
-from contextfind.domain.plain_text import plain_text
 from contextfind.ingestion.drafting import Written
 from contextfind.ingestion.second_chances import REST_SECONDS, Place, SecondChances
 from contextfind.ingestion.summarising import (
@@ -21,25 +19,18 @@ from contextfind.ingestion.summarising import (
     shorten,
     skill_of,
 )
+from contextfind.ingestion.summary_answer import SCHEMA, summary_in
 from contextfind.ingestion.telling import is_chinese
 from contextfind.ports import ChatModel, Message
 
 _log = logging.getLogger(__name__)
 
 _PROMPTS = files("contextfind.ingestion") / "prompts"
-_SCHEMA = {
-    "type": "object",
-    "properties": {"abstract": {"type": "string"}, "overview": {"type": "string"}},
-    "required": ["abstract", "overview"],
-    "additionalProperties": False,
-}
 _QUOTED = 64
 _NAME = 100  # characters of a child's name that are told
 _FRAME = 30  # characters of JSON around a child
 _TELLING = 20  # characters; of a summary shorter than that nothing is told
 _KANA = re.compile("[\u3040-\u30ff]")
-_LETTER = re.compile(r"[^\W\d_]")
-_UNSEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\x80-\x9f]|\t|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +89,9 @@ class SummaryAuthor:
         name = place[1].name
         try:
             answer = await self._model.complete(
-                self._question(name, children), self._rules.max_tokens, _SCHEMA
+                self._question(name, children), self._rules.max_tokens, SCHEMA
             )
-            abstract, overview = _both(answer)
+            abstract, overview = summary_in(answer)
         except UnavailableError as fault:
             self._chances.failed(place, again=fault.details.get("retryable") is not False)
             _log.warning("the summary of %s is quoted from it, not written: %s", place[1], fault)
@@ -134,24 +125,3 @@ def _entry(child: ChildNote, length: int) -> dict[str, str]:
     entry = {"name": shorten(child.name, _NAME) + "/" * child.is_directory}
     length = min(length, ABSTRACT_LENGTH)
     return entry | ({"summary": shorten(child.abstract, length)} if length >= _TELLING else {})
-
-
-def _both(answer: str) -> tuple[str, str]:
-    """Return abstract and overview, without characters that cannot be seen.
-
-    Raises:
-        UnavailableError: the answer is something else.
-
-    """
-    value = json_in(answer)
-    given = value if isinstance(value, dict) else {}
-    texts = [given.get(key) for key in ("abstract", "overview")]
-    clean = [
-        _UNSEEN.sub(" ", plain_text(text)).strip() if isinstance(text, str) else ""
-        for text in texts
-    ]
-    if not all(_LETTER.search(text) for text in clean):
-        raise UnavailableError(
-            "the model's answer lacks `abstract` or `overview`", {"retryable": False}
-        )
-    return clean[0], clean[1]
