@@ -22,13 +22,18 @@ class RetrieverMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypedQuery:
-    """One question to one shelf, as the planner (or the caller) phrased it."""
+    """One question to one shelf, as the planner (or the caller) phrased it.
+
+    context_type: the only kind of records it is put to; None = all that the caller asked for.
+    weight: share of its hits' scores that counts where they stand on one list with those of others.
+    """
 
     query: str
     context_type: ContextType | None = None
     intent: str = ""
     priority: int = 3  # 1 is most urgent, 5 least
     target_directories: Sequence[Uri] = ()
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from contextfind.ports import RecordStore
 from contextfind.retrieval.frontier import Scored
 
 Ranking = Callable[[int | None], Sequence[Scored]]  # the best so many hits (None: all), best first
-_Text = tuple[ContextType, str]
+Saying = tuple[ContextType, str]  # a shelf and the words of a passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Draft:
     gone: set[RecordId] = field(default_factory=set)
     _found: list[tuple[Scored, Record, Passage | None]] = field(default_factory=list)
     _twins: dict[RecordId, list[Scored]] = field(default_factory=dict)
-    _first: dict[_Text, RecordId] = field(default_factory=dict)
+    _first: dict[Saying, RecordId] = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
@@ -110,7 +110,7 @@ class _Draft:
         """Put the hit on the page, or with the hit that says the same; nothing when it is full."""
         if self.full:
             return
-        text = _text(record, passage) if self.collapse else None
+        text = saying(record, passage) if self.collapse else None
         leader = None if text is None else self._first.setdefault(text, record.id)
         if leader is None or leader == record.id:
             self._found.append((scored, record, passage))
@@ -130,8 +130,8 @@ def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:
     return (record.uri, record.level) == (hit.uri, hit.level) and scope.allows(record)
 
 
-def _text(record: Record, passage: Passage | None) -> _Text | None:
-    """Return what a hit says, None when it stands for itself."""
+def saying(record: Record, passage: Passage | None) -> Saying | None:
+    """Return what a hit says: equal ones share a place. None when it stands for itself."""
     if record.level is not Level.DETAIL or passage is None:
         return None
     words = " ".join(passage.text.split())

@@ -1,31 +1,34 @@
 """find: one question, the best hits that the caller may see, and why."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from contextfind.domain.filters import Everything, Filter, OneOf, all_of
 from contextfind.domain.identity import Identity, RequestContext
-from contextfind.domain.queries import FindQuestion, RetrieverMode, TypedQuery
+from contextfind.domain.queries import FindQuestion, TypedQuery
 from contextfind.domain.records import Record, Vector
 from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, body_of
-from contextfind.retrieval.duplicates import Page, PageMaker
+from contextfind.retrieval.duplicates import PageMaker
 from contextfind.retrieval.hotness import Stove
+from contextfind.retrieval.inquiry import Answered, Inquirer, Inquiry
 from contextfind.retrieval.lookups import indexable
+from contextfind.retrieval.merging import Merged, merge
 from contextfind.retrieval.reasons import ReasonWriter
-from contextfind.retrieval.reranking import Hearing, Panel
+from contextfind.retrieval.reranking import Panel
 from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.trace import trace_of
 from contextfind.retrieval.uses import Count, uncounted
-from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
+from contextfind.retrieval.walk import HierarchicalRetriever
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
 _READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
-_WIDENING = (8, 64)  # times the candidates, while copies leave places on the page free
+_REWORDED = 100  # characters of a planned query that a reason names
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,17 @@ class Finder:
     def __init__(self, reading: Reading, retriever: HierarchicalRetriever) -> None:
         self._with = reading
         self._retriever = retriever
-        self._pages = PageMaker(reading.store, collapse=reading.collapse_duplicates)
+        pages = PageMaker(reading.store, collapse=reading.collapse_duplicates)
+        self._inquirer = Inquirer(retriever, pages, reading.tokenizer, reading.panel, reading.stove)
         self._reasons = ReasonWriter(reading.tokenizer)
 
-    async def find(self, context: RequestContext, question: FindQuestion) -> FindResult:
+    async def find(
+        self, context: RequestContext, question: FindQuestion, queries: Sequence[TypedQuery] = ()
+    ) -> FindResult:
         """Return at most `question.limit` hits, best first, ties by address.
+
+        queries: what is asked in place of the question's text, side by side, each within the
+        question's targets and conditions; their hits are merged into one list. Empty: the text itself.
 
         Without text the filter alone selects: score 0, newest first. An embedder that is down
         costs the vector channel only, and a note says so. A picture is searched by its vector, with
@@ -79,27 +88,18 @@ class Finder:
 
         """
         scope = visible_to(context.identity, question.targets)
+        self._check(question)
         stages = _Stages(self._with.timer)
-        text = question.query.strip()
-        if question.image is not None and self._with.sight is None:
-            raise text_only()
-        asked = bool(text) or question.image is not None
-        if not asked and not question.selective:
-            raise InvalidArgumentError(
-                "query is empty; expected a text, or at least one of filter, context_type, tags, "
-                "since, until (target_uri or level alone select nothing)",
-                {"field": "query"},
-            )
         unknown = await self._unknown(scope, question.targets)
         notes: list[str] = []
         told: Sequence[QueryResult] = ()
-        if asked:
-            hits, told = await self._search(context, question, scope, notes, stages)
+        if _asks(question):
+            wanted = queries or (TypedQuery(question.query),)
+            hits, told = await self._search(
+                _Request(context.identity, question, scope, notes, stages), wanted
+            )
         else:
-            records = await self._with.store.select(scope, question.where, question.limit)
-            hits = [_matched(record, 0.0, "matches the filter") for record in records]
-            if question.score_threshold is not None:
-                hits = [hit for hit in hits if hit.score >= question.score_threshold]
+            hits = await self._selected(scope, question)
             stages.mark("select_ms")
         if question.read_content:
             hits = await self._with_content(scope, hits)
@@ -112,85 +112,100 @@ class Finder:
             timings=stages.spent,
         )
 
+    def _check(self, question: FindQuestion) -> None:
+        if question.image is not None and self._with.sight is None:
+            raise text_only()
+        if not _asks(question) and not question.selective:
+            raise InvalidArgumentError(
+                "query is empty; expected a text, or at least one of filter, context_type, tags, "
+                "since, until (target_uri or level alone select nothing)",
+                {"field": "query"},
+            )
+
+    async def _selected(self, scope: Scope, question: FindQuestion) -> list[MatchedContext]:
+        records = await self._with.store.select(scope, question.where, question.limit)
+        hits = [_matched(record, 0.0, "matches the filter") for record in records]
+        floor = question.score_threshold
+        return [hit for hit in hits if floor is None or hit.score >= floor]
+
     async def _search(
-        self,
-        context: RequestContext,
-        question: FindQuestion,
-        scope: Scope,
-        notes: list[str],
-        stages: "_Stages",
+        self, request: "_Request", queries: Sequence[TypedQuery]
     ) -> tuple[list[MatchedContext], Sequence[QueryResult]]:
         await self._with.ready()
-        question = _bounded(question, notes)
-        vector = await self._direction(context.identity, question, notes)
+        question, scope, stages = request.question, request.scope, request.stages
+        asked = [replace(question, query=_bounded(typed.query, request)) for typed in queries]
+        vectors = await self._directions(request, [one.query for one in asked])
         stages.mark("embed_ms")
-        terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question.query)))
         where = await indexable(self._with.store, scope, question.where)
-        hearing = self._hearing(question)
-        ask = Ask(scope, where, question.limit, vector, terms, hearing)
-        walk, page = await self._page(ask, question)
-        notes.extend(walk.notes)
-        stages.mark("search_ms")
-        reasons = self._reasons.write(page.chosen, question.query, walk.judge)
-        stages.mark("reasons_ms")
-        hits = [
-            _matched(one.record, one.scored.score, reason)
-            for one, reason in zip(page.chosen, reasons, strict=True)
+        inquiries = [
+            Inquiry(typed, one, all_of(where, _kind(typed)), vector)
+            for typed, one, vector in zip(queries, asked, vectors, strict=True)
         ]
-        if not question.include_provenance:
-            return hits, ()
-        trace = trace_of(walk, page, question, await self._retriever.explain(walk))
-        opened = [opened.uri for opened in walk.frontier.opened]
-        return hits, [QueryResult(TypedQuery(question.query), hits, opened, trace)]
+        answered = await self._inquirer.answer(scope, inquiries)
+        request.notes.extend(dict.fromkeys(note for one in answered for note in one.walk.notes))
+        stages.mark("search_ms")
+        collapse = self._with.collapse_duplicates
+        merged = merge(answered, question.limit, question.score_threshold, collapse=collapse)
+        hits = self._hits(merged, answered, question.query)
+        told = [await self._told(one) for one in answered] if question.include_provenance else ()
+        stages.mark("reasons_ms")
+        return hits, told
 
-    async def _direction(
-        self, identity: Identity, question: FindQuestion, notes: list[str]
-    ) -> Vector | None:
-        """Return where to search: the vector of the text, of the picture, or the middle of both."""
-        sight = self._with.sight
-        if question.image is None or sight is None:
-            return await self._vector(question.query, notes)
-        seen = await sight.vector(identity, question.image)
-        if not question.query.strip():
-            return seen
-        rows = await self._with.embedder.embed([question.query], "query")
-        return blended([rows[0], seen])
+    def _hits(
+        self, merged: Sequence[Merged], answered: Sequence[Answered], original: str
+    ) -> list[MatchedContext]:
+        """Return the hits with the reasons of the query that gives each, named where it is reworded."""
+        reasons: dict[int, str] = {}
+        for by, one in enumerate(answered):
+            mine = [at for at, hit in enumerate(merged) if hit.by == by]
+            text = one.inquiry.question.query
+            told = self._reasons.write([merged[at].chosen for at in mine], text, one.walk.judge)
+            reworded = "" if one.inquiry.typed.query == original else f", asked as {_quoted(text)}"
+            reasons |= {at: f"{why}{reworded}" for at, why in zip(mine, told, strict=True)}
+        return [
+            _matched(hit.chosen.record, hit.score, reasons[at]) for at, hit in enumerate(merged)
+        ]
 
-    async def _vector(self, query: str, notes: list[str]) -> Vector | None:
+    async def _told(self, one: Answered) -> QueryResult:
+        """Return the hits of one query by its own scores, and how they were found."""
+        typed, question, walk = one.inquiry.typed, one.inquiry.question, one.walk
+        reasons = self._reasons.write(one.page.chosen, question.query, walk.judge)
+        hits = [
+            _matched(chosen.record, chosen.scored.score, reason)
+            for chosen, reason in zip(one.page.chosen, reasons, strict=True)
+        ]
+        trace = trace_of(walk, one.page, question, await self._retriever.explain(walk))
+        if typed.weight < 1:
+            line = f"on the list of all queries the scores of this one count {typed.weight:.2f}"
+            trace = replace(trace, formulas=[*trace.formulas, line])
+        return QueryResult(typed, hits, [opened.uri for opened in walk.frontier.opened], trace)
+
+    async def _directions(
+        self, request: "_Request", texts: Sequence[str]
+    ) -> Sequence[Vector | None]:
+        """Return where to search for each: the vector of the text, of the picture, or the middle of both.
+
+        One call of the embedder for all texts.
+        """
+        sight, image = self._with.sight, request.question.image
+        distinct = list(dict.fromkeys(text for text in texts if image is None or text.strip()))
+        if image is None or sight is None:
+            known = await self._vectors(distinct, request.notes)
+            return [known.get(text) for text in texts]
+        seen = await sight.vector(request.identity, image)
+        if not distinct:
+            return [seen] * len(texts)
+        rows = await self._with.embedder.embed(distinct, "query")
+        between = {text: blended([row, seen]) for text, row in zip(distinct, rows, strict=True)}
+        return [between.get(text, seen) for text in texts]
+
+    async def _vectors(self, texts: Sequence[str], notes: list[str]) -> Mapping[str, Vector]:
         try:
-            rows = await self._with.embedder.embed([query], "query")
+            rows = await self._with.embedder.embed(texts, "query")
         except UnavailableError as fault:
             notes.append(f"searched by words only: {fault}")
-            return None
-        vector: Vector = rows[0]
-        return vector
-
-    async def _page(self, ask: Ask, question: FindQuestion) -> tuple[Walk, Page]:
-        """Search and fill a page; search wider where copies leave places free and more may match."""
-        limit, floor = question.limit, question.score_threshold
-        walk = await self._walk(ask)
-        page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
-        for times in _WIDENING:
-            if len(page.chosen) == limit or walk.exhausted or not page.collapsed:
-                break
-            walk = await self._walk(replace(ask, widen=times))
-            page = await self._pages.make(walk.ranked, limit, floor, ask.scope)
-        return walk, page
-
-    async def _walk(self, ask: Ask) -> Walk:
-        """Search, and let hotness count where it does, over all that was found."""
-        walk = await self._retriever.retrieve(ask)
-        if self._with.stove is None:
-            return walk
-        warmed = await self._with.stove.warm(walk.ranked(), walk.frontier.digits)
-        return replace(walk, warmed=warmed)
-
-    def _hearing(self, question: FindQuestion) -> Hearing | None:
-        """Return the reranker for this question, None where it is not to be asked."""
-        text = question.query.strip()
-        if question.mode is RetrieverMode.QUICK or self._with.panel is None or not text:
-            return None
-        return Hearing(self._with.panel, text)
+            return {}
+        return dict(zip(texts, rows, strict=True))
 
     async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
         if not targets:
@@ -224,11 +239,27 @@ class Finder:
         return text
 
 
-def _bounded(question: FindQuestion, notes: list[str]) -> FindQuestion:
-    if len(question.query) <= LONGEST_QUERY:
-        return question
-    notes.append(f"of the query the first {LONGEST_QUERY} characters were searched")
-    return replace(question, query=question.query[:LONGEST_QUERY])
+def _asks(question: FindQuestion) -> bool:
+    """Whether there is anything to be near to: a text or a picture."""
+    return bool(question.query.strip()) or question.image is not None
+
+
+def _bounded(query: str, request: "_Request") -> str:
+    note = f"of the query the first {LONGEST_QUERY} characters were searched"
+    if len(query) > LONGEST_QUERY and note not in request.notes:
+        request.notes.append(note)
+    return query[:LONGEST_QUERY]
+
+
+def _kind(typed: TypedQuery) -> Filter:
+    """Return the condition that keeps a query to its shelf."""
+    if typed.context_type is None:
+        return Everything()
+    return OneOf("context_type", frozenset({typed.context_type.value}))
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if len(text) <= _REWORDED else f"'{text[:_REWORDED]}…'"
 
 
 class _Stages:
@@ -243,6 +274,17 @@ class _Stages:
         now = self._timer()
         self.spent[stage] = round(1000 * (now - self._last), 3)
         self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request on its way; notes are added as it goes."""
+
+    identity: Identity
+    question: FindQuestion
+    scope: Scope
+    notes: list[str]
+    stages: _Stages
 
 
 def _matched(record: Record, score: float, reason: str) -> MatchedContext:

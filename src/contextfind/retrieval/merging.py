@@ -1,0 +1,64 @@
+"""The hits of several queries on one list.
+
+A record that several queries found has the best of its scores; what a query found counts by its
+weight (`TypedQuery.weight`). With one query, or with weights of 1, every score is the one that a find
+of that query shows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from contextfind.domain.records import Level, shown_address
+from contextfind.domain.uri import Uri
+from contextfind.retrieval.duplicates import Chosen, Saying, saying
+from contextfind.retrieval.inquiry import Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A hit of the whole request.
+
+    score: as it is shown. by: number of the query that gives it, the first one of equals.
+    """
+
+    chosen: Chosen
+    score: float
+    by: int
+
+
+def merge(
+    answered: Sequence[Answered], limit: int, floor: float | None, *, collapse: bool
+) -> Sequence[Merged]:
+    """Return at most `limit` hits that score at least `floor`, best first, ties by address.
+
+    Each address and level once; with `collapse` each text once, as on the page of a single query.
+    """
+    best: dict[tuple[Uri, Level], Merged] = {}
+    for one in _all(answered):
+        key = (one.chosen.record.uri, one.chosen.record.level)
+        if key not in best or one.score > best[key].score:
+            best[key] = one
+    ranked = sorted(best.values(), key=_place)
+    kept = [one for one in ranked if floor is None or one.score >= floor]
+    return (list(_each_text_once(kept)) if collapse else kept)[:limit]
+
+
+def _all(answered: Sequence[Answered]) -> Iterator[Merged]:
+    for by, one in enumerate(answered):
+        weight, digits = one.inquiry.typed.weight, one.walk.frontier.digits
+        for chosen in one.page.chosen:
+            yield Merged(chosen, round(weight * chosen.scored.score, digits), by)
+
+
+def _place(one: Merged) -> tuple[float, str]:
+    return -one.score, shown_address(one.chosen.record.uri, one.chosen.record.level)
+
+
+def _each_text_once(ranked: Sequence[Merged]) -> Iterator[Merged]:
+    said: set[Saying] = set()
+    for one in ranked:
+        text = saying(one.chosen.record, one.chosen.passage)
+        if text is None or text not in said:
+            yield one
+        if text is not None:
+            said.add(text)
