@@ -1,1 +1,1 @@
-"""Answering: see docs/architecture.md."""
+"""Answers made of hits, and how good they are."""

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from contextfind.answering.answerer import Answerer
 from contextfind.config.model import Settings
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.ingest import Ingest
@@ -17,6 +18,7 @@ from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.wiring.answering import build_answerer
 from contextfind.wiring.background import start_background
 from contextfind.wiring.engines import Engines, open_engines
 from contextfind.wiring.services import (
@@ -39,6 +41,7 @@ class House:
     settings: Settings
     finder: Finder
     searcher: Searcher
+    answerer: Answerer
     browser: Browser
     writer: Writer
     adding: Adding
@@ -89,6 +92,7 @@ class House:
                 settings=settings,
                 finder=finder,
                 searcher=Searcher(finder),
+                answerer=build_answerer(settings, engines, finder, workers.uses.count, stack),
                 browser=Browser(engines.store, engines.blobs, workers.uses.count),
                 writer=Writer(desk),
                 adding=background.adding,
