@@ -1,10 +1,11 @@
-"""Records, passages, changes and vectors in one line each; the same arguments give the same values."""
+"""Records, passages, changes, vectors and messages in one line each; the same arguments give the same values."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
+from contextfind.domain.conversation import SessionMessage
 from contextfind.domain.documents import make_passage
 from contextfind.domain.records import (
     ContextType,
@@ -89,3 +90,15 @@ def make_change(
 def make_removal(position: int, id: int) -> Change:  # noqa: A002
     """Return the log entry of a record that is gone."""
     return Change(position, RecordId(id), None)
+
+
+def make_message(
+    id: str = "m1",  # noqa: A002
+    text: str = "hello",
+    role: str = "user",
+    *,
+    tokens: int = 1,
+    at: datetime = NOON,
+) -> SessionMessage:
+    """Return a message whose one part is its text."""
+    return SessionMessage(id, role, [{"type": "text", "text": text}], text, tokens, at)

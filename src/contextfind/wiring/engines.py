@@ -19,11 +19,12 @@ from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.config.model import Settings
 from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
 from contextfind.ingestion.author import SummaryAuthor
-from contextfind.ports import Embedder, IdentityStore, Reranker
+from contextfind.ports import Embedder, IdentityStore, Reranker, SessionStore
 from contextfind.retrieval.seeing import Sight
 from contextfind.wiring.models import open_author, open_embedder, open_reranker
 from contextfind.wiring.surroundings import Surroundings
@@ -43,6 +44,7 @@ class Engines:
     tokenizer: WordTokenizer
     job_store: SqliteJobStore
     identities: SqliteIdentityStore
+    sessions: SessionStore
     uploads: LocalShelf
     sight: Sight | None = None
     reranker: Reranker | None = None
@@ -82,6 +84,7 @@ async def open_engines(
         tokenizer=tokenizer,
         job_store=SqliteJobStore(database),
         identities=identities,
+        sessions=SqliteSessionStore(database),
         uploads=uploads,
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),

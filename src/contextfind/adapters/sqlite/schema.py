@@ -120,7 +120,66 @@ _USED_RECORDS = (  # most records were never used; see `conditions` for the clau
 # Which ingest of a tree brought a file: adding the tree again removes only what it brought itself.
 _ORIGINS = ("ALTER TABLE records ADD COLUMN origin TEXT NOT NULL DEFAULT ''",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _REMOVED_USERS, _USED_RECORDS, _ORIGINS)
+# No reference to `users`: who may ask is decided before, and a removed user keeps its name, so that
+# its sessions wait for it alone. The counts are of the rows below, kept by every write to them.
+_SESSIONS = (
+    """CREATE TABLE sessions (
+        key INTEGER PRIMARY KEY,
+        account TEXT NOT NULL,
+        user TEXT NOT NULL,
+        id TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        message_count INTEGER NOT NULL DEFAULT 0,
+        total_message_count INTEGER NOT NULL DEFAULT 0,
+        pending_tokens INTEGER NOT NULL DEFAULT 0,
+        commit_count INTEGER NOT NULL DEFAULT 0,
+        memories_extracted INTEGER NOT NULL DEFAULT 0,
+        last_message_at INTEGER,
+        last_commit_at INTEGER,
+        settings TEXT NOT NULL,
+        UNIQUE (account, user, id)
+    )""",
+    "CREATE INDEX sessions_by_change ON sessions (account, user, updated_at DESC, id)",
+    # `text` and what follows may be long: they stand last, so that adding up tokens skips them.
+    """CREATE TABLE messages (
+        key INTEGER PRIMARY KEY,
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        ordinal INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        role TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        parts TEXT NOT NULL,
+        extra TEXT NOT NULL,
+        UNIQUE (session, ordinal),
+        UNIQUE (session, id)
+    )""",
+    # Its messages are those from `first` to `last`, ordinals, both inside.
+    """CREATE TABLE archives (
+        session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        first INTEGER NOT NULL,
+        last INTEGER NOT NULL,
+        message_count INTEGER NOT NULL,
+        tokens INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        abstract TEXT NOT NULL,
+        overview TEXT NOT NULL,
+        error TEXT NOT NULL,
+        UNIQUE (session, number)
+    )""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    _FIRST,
+    _REMOVED_USERS,
+    _USED_RECORDS,
+    _ORIGINS,
+    _SESSIONS,
+)
 
 
 def migrate(

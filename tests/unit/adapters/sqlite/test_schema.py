@@ -12,8 +12,11 @@ from contextfind.adapters.sqlite.database import FILE_NAME, Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.adapters.sqlite.schema import MIGRATIONS, migrate
+from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.domain.errors import FailedPreconditionError, UnavailableError
 from contextfind.domain.identity import Identity
+from contextfind.domain.uri import ROOT
+from tests.builders import NOON, make_message
 
 
 @pytest.fixture
@@ -111,6 +114,29 @@ async def test_a_file_of_the_first_version_opens_and_keeps_everything(tmp_path: 
     assert records["files"] == 1
     assert await store.remove_user("acme", "ben", found.created_at) == 1
     assert [one.id for one in await store.users("acme")] == ["Ben", "ann"]
+    await database.aclose()
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as opened:
+        assert version(opened) == len(MIGRATIONS)
+        assert opened.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_a_file_from_before_sessions_opens_and_takes_them(tmp_path: Path) -> None:
+    before = next(n for n, step in enumerate(MIGRATIONS) if "CREATE TABLE sessions" in step[0])
+    fill_version_1(tmp_path / FILE_NAME)
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)) as opened:
+        migrate(opened, MIGRATIONS[:before])
+        assert version(opened) == before == 4
+        opened.execute("UPDATE users SET removed_at = 9 WHERE id = 'Ben'")
+        opened.execute("UPDATE records SET origin = 'upload'")
+    database = await Database.open(tmp_path)
+    assert [one.id for one in await SqliteIdentityStore(database).users("acme")] == ["ann", "ben"]
+    (mark,) = (await SqliteRecordStore(database).sources("acme", ROOT)).values()
+    assert mark.origin == "upload"
+    store = SqliteSessionStore(database)
+    ann = Identity("acme", "ann")
+    assert await store.list(ann, 10) == []
+    session, _ = await store.append(ann, "s", [make_message()], NOON)
+    assert await store.list(ann, 10) == [session]
     await database.aclose()
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as opened:
         assert version(opened) == len(MIGRATIONS)

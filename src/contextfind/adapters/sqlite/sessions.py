@@ -1,0 +1,269 @@
+"""The session store in `contextfind.db`.
+
+The messages that are not archived are the last `message_count` of `total_message_count`: archiving
+writes one row and moves one number, however many messages there are.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.rows import microseconds, storable
+from contextfind.adapters.sqlite.session_rows import (
+    ARCHIVE_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    SessionRow,
+    archive_of,
+    archive_values,
+    json_text,
+    message_of,
+    message_values,
+    session_of,
+)
+from contextfind.domain.conversation import Archive, Session, SessionMessage
+from contextfind.domain.identity import Identity
+
+_ALL = -1  # as a LIMIT: there is none
+
+_SESSION = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE account = ? AND user = ? AND id = ?"  # noqa: S608 - fixed text
+_NEW_SESSION = (
+    "INSERT INTO sessions (account, user, id, created_at, updated_at, settings)"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account, user, id) DO NOTHING"
+)
+# An id that is there is left out, and the next message gets the ordinal it would have had.
+_NEW_MESSAGE = (
+    f"INSERT INTO messages ({MESSAGE_COLUMNS}, session)"  # noqa: S608 - fixed text
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+    " (SELECT coalesce(max(ordinal) + 1, 0) FROM messages WHERE session = ?8), ?8)"
+    " ON CONFLICT (session, id) DO NOTHING"
+)
+_COUNT_NEW = (
+    "UPDATE sessions SET updated_at = ?1, message_count = message_count + ?2,"
+    " total_message_count = total_message_count + ?2, pending_tokens = pending_tokens + ?3,"
+    " last_message_at = max(coalesce(last_message_at, ?4), ?4) WHERE key = ?5"
+)
+_COUNT_ARCHIVED = (
+    "UPDATE sessions SET updated_at = ?1, message_count = message_count - ?2,"
+    " pending_tokens = pending_tokens - ?3, commit_count = commit_count + 1, last_commit_at = ?1"
+    " WHERE key = ?4"
+)
+_SUMMARISE = (
+    "UPDATE archives SET state = ?, abstract = ?, overview = ?, error = ?"
+    " WHERE session = ? AND number = ? AND first = ? AND last = ? AND created_at = ?"
+)
+
+_Found = tuple[int, Session]  # the session and its key
+
+
+class SqliteSessionStore:
+    """`SessionStore` in a database file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self, identity: Identity, session_id: str, settings: Mapping[str, object], now: datetime
+    ) -> bool:
+        """See `SessionStore.create`."""
+        return await self._database.write(lambda c: _create(c, identity, session_id, settings, now))
+
+    async def get(self, identity: Identity, session_id: str) -> Session | None:
+        """See `SessionStore.get`."""
+        found = await self._database.read(lambda c: _found(c, identity, session_id))
+        return None if found is None else found[1]
+
+    async def list(self, identity: Identity, limit: int, offset: int = 0) -> Sequence[Session]:
+        """See `SessionStore.list`."""
+        query = (
+            f"SELECT {SESSION_COLUMNS} FROM sessions WHERE account = ? AND user = ?"  # noqa: S608 - fixed text
+            " ORDER BY updated_at DESC, id LIMIT ? OFFSET ?"
+        )
+        values = (identity.account, identity.user, limit, offset)
+        return await self._database.read(
+            lambda c: [session_of(row, identity) for row in c.execute(query, values)]
+        )
+
+    async def delete(self, identity: Identity, session_id: str) -> bool:
+        """See `SessionStore.delete`."""
+
+        def work(connection: sqlite3.Connection) -> bool:
+            statement = "DELETE FROM sessions WHERE account = ? AND user = ? AND id = ?"
+            return connection.execute(statement, _place(identity, session_id)).rowcount > 0
+
+        return await self._database.write(work)
+
+    async def append(
+        self, identity: Identity, session_id: str, messages: Sequence[SessionMessage], now: datetime
+    ) -> tuple[Session, int]:
+        """See `SessionStore.append`."""
+
+        def work(connection: sqlite3.Connection) -> tuple[Session, int]:
+            _create(connection, identity, session_id, {}, now)
+            place = _place(identity, session_id)
+            before = connection.execute(_SESSION, place).fetchone()
+            added = _append(connection, before, messages, now)
+            after = connection.execute(_SESSION, place).fetchone()
+            return session_of(after, identity), added
+
+        return await self._database.write(work)
+
+    async def pending(
+        self, identity: Identity, session_id: str, limit: int | None = None
+    ) -> Sequence[SessionMessage]:
+        """See `SessionStore.pending`."""
+
+        def work(connection: sqlite3.Connection) -> Sequence[SessionMessage]:
+            found = _found(connection, identity, session_id)
+            if found is None:
+                return []
+            key, session = found
+            count = session.message_count if limit is None else min(limit, session.message_count)
+            total = session.total_message_count
+            return _messages(connection, key, total - count, total - 1)
+
+        return await self._database.read(work)
+
+    async def archive(
+        self, identity: Identity, session_id: str, keep: int, now: datetime
+    ) -> Archive | None:
+        """See `SessionStore.archive`."""
+
+        def work(connection: sqlite3.Connection) -> Archive | None:
+            found = _found(connection, identity, session_id)
+            if found is None or found[1].message_count <= keep:
+                return None
+            return _archive(connection, found, keep, now)
+
+        return await self._database.write(work)
+
+    async def archives(
+        self, identity: Identity, session_id: str, limit: int | None = None
+    ) -> Sequence[Archive]:
+        """See `SessionStore.archives`."""
+        wanted = _ALL if limit is None else limit
+
+        def work(connection: sqlite3.Connection) -> Sequence[Archive]:
+            found = _found(connection, identity, session_id)
+            return [] if found is None else _archives(connection, found[0], wanted)
+
+        return await self._database.read(work)
+
+    async def archived(
+        self, identity: Identity, session_id: str, number: int
+    ) -> Sequence[SessionMessage]:
+        """See `SessionStore.archived`."""
+
+        def work(connection: sqlite3.Connection) -> Sequence[SessionMessage]:
+            found = _found(connection, identity, session_id)
+            if found is None:
+                return []
+            query = "SELECT first, last FROM archives WHERE session = ? AND number = ?"
+            ends = connection.execute(query, (found[0], number)).fetchone()
+            return [] if ends is None else _messages(connection, found[0], *ends)
+
+        return await self._database.read(work)
+
+    async def summarise(
+        self, identity: Identity, session_id: str, archive: Archive, memories: int = 0
+    ) -> None:
+        """See `SessionStore.summarise`."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            found = _found(connection, identity, session_id)
+            if found is not None:
+                _summarise(connection, found[0], archive, memories)
+
+        await self._database.write(work)
+
+
+def _place(identity: Identity, session_id: str) -> tuple[str, str, str]:
+    return identity.account, identity.user, storable(session_id)
+
+
+def _found(connection: sqlite3.Connection, identity: Identity, session_id: str) -> _Found | None:
+    row = connection.execute(_SESSION, _place(identity, session_id)).fetchone()
+    return None if row is None else (row[0], session_of(row, identity))
+
+
+def _create(
+    connection: sqlite3.Connection,
+    identity: Identity,
+    session_id: str,
+    settings: Mapping[str, object],
+    now: datetime,
+) -> bool:
+    made = microseconds(now)
+    values = (*_place(identity, session_id), made, made, json_text(dict(settings)))
+    return connection.execute(_NEW_SESSION, values).rowcount > 0
+
+
+def _append(
+    connection: sqlite3.Connection,
+    session: SessionRow,
+    messages: Sequence[SessionMessage],
+    now: datetime,
+) -> int:
+    """Insert what is new, count it in the session, and return how many there were."""
+    key, total = session[0], session[6]
+    added = connection.executemany(
+        _NEW_MESSAGE, [(*message_values(message), key) for message in messages]
+    ).rowcount
+    if added <= 0:
+        return 0
+    query = "SELECT sum(tokens), max(created_at) FROM messages WHERE session = ? AND ordinal >= ?"
+    tokens, latest = connection.execute(query, (key, total)).fetchone()
+    connection.execute(_COUNT_NEW, (microseconds(now), added, tokens, latest, key))
+    return added
+
+
+def _archive(connection: sqlite3.Connection, found: _Found, keep: int, now: datetime) -> Archive:
+    key, session = found
+    last = session.total_message_count - keep - 1
+    query = "SELECT coalesce(sum(tokens), 0) FROM messages WHERE session = ? AND ordinal > ?"
+    (kept,) = connection.execute(query, (key, last)).fetchone()
+    made = Archive(
+        number=session.commit_count + 1,
+        first=session.total_message_count - session.message_count,
+        last=last,
+        message_count=session.message_count - keep,
+        tokens=session.pending_tokens - kept,
+        created_at=now,
+    )
+    marks = ", ".join("?" * 11)
+    connection.execute(
+        f"INSERT INTO archives ({ARCHIVE_COLUMNS}, session) VALUES ({marks})",  # noqa: S608 - fixed text, bound values
+        (*archive_values(made), key),
+    )
+    connection.execute(_COUNT_ARCHIVED, (microseconds(now), made.message_count, made.tokens, key))
+    return made
+
+
+def _summarise(connection: sqlite3.Connection, key: int, archive: Archive, memories: int) -> None:
+    told = (
+        archive.state.value,
+        *map(storable, (archive.abstract, archive.overview, archive.error)),
+    )
+    which = (key, archive.number, archive.first, archive.last, microseconds(archive.created_at))
+    if connection.execute(_SUMMARISE, (*told, *which)).rowcount > 0:
+        statement = "UPDATE sessions SET memories_extracted = memories_extracted + ? WHERE key = ?"
+        connection.execute(statement, (memories, key))
+
+
+def _messages(
+    connection: sqlite3.Connection, key: int, first: int, last: int
+) -> Sequence[SessionMessage]:
+    query = (
+        f"SELECT {MESSAGE_COLUMNS} FROM messages"  # noqa: S608 - fixed text
+        " WHERE session = ? AND ordinal BETWEEN ? AND ? ORDER BY ordinal"
+    )
+    return [message_of(row) for row in connection.execute(query, (key, first, last))]
+
+
+def _archives(connection: sqlite3.Connection, key: int, limit: int) -> Sequence[Archive]:
+    query = (
+        f"SELECT {ARCHIVE_COLUMNS} FROM archives WHERE session = ?"  # noqa: S608 - fixed text
+        " ORDER BY number DESC LIMIT ?"
+    )
+    return [archive_of(row) for row in connection.execute(query, (key, limit))]
