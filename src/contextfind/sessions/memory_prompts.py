@@ -1,0 +1,145 @@
+"""What a language model is told to find memories by: a window of the conversation, and what is known."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from contextfind.domain.conversation import SessionMessage
+from contextfind.domain.plain_text import plain_text
+from contextfind.domain.tokens import estimated_tokens
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.telling import is_chinese
+from contextfind.ports import Message
+from contextfind.sessions.memory_files import Memory
+
+_PROMPTS = files("contextfind.sessions") / "prompts"
+_KANA = re.compile("[\u3040-\u30ff]")
+_FRAME = 60  # tokens of JSON around a message, at most: its time, its role, its speaker
+_SPEAKERS = frozenset({"user", "assistant"})
+_ASIDE = 4  # what a tool said is seldom worth a memory: it gets that part of the room of a speaker
+_GAP = "\n[…]\n"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRules:
+    """What one extraction may cost.
+
+    tokens: told of the conversation in one call; with the prompt, what is known, and the answer this
+        fits into a model that reads 16,000. message_tokens: told of one message; of a longer one
+        beginning and end. windows: calls for one archive; 8 hold 48,000 tokens, and clients commit at
+        some 10,000.
+    """
+
+    tokens: int = 6_000
+    message_tokens: int = 1_500
+    windows: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Messages that are read together, oldest first, as they are told."""
+
+    said: Sequence[Mapping[str, str]]
+    first: SessionMessage
+    last: SessionMessage
+
+    @property
+    def text(self) -> str:
+        """What was said, oldest first, a line break between two messages."""
+        return "\n".join(one["text"] for one in self.said)
+
+    @property
+    def of_the_user(self) -> Sequence[str]:
+        """What the user said, newest first; what anybody said where the user said nothing."""
+        mine = [one["text"] for one in self.said if one["role"] == "user"]
+        return (mine or [one["text"] for one in self.said])[::-1]
+
+
+class MemoryPrompts:
+    """Tells the model in the language of the conversation; all that others wrote is data."""
+
+    def __init__(self) -> None:
+        self._prompts = {
+            chinese: (_PROMPTS / name).read_text("utf-8")
+            for chinese, name in ((False, "memories_en.md"), (True, "memories_zh.md"))
+        }
+
+    def question(self, window: Window, known: Sequence[tuple[Uri, Memory]]) -> list[Message]:
+        """Return the messages to the model; `known` memories are offered to be updated."""
+        told = {
+            "known": [_known(uri, memory) for uri, memory in known],
+            "messages": list(window.said),
+        }
+        chinese = is_chinese(window.text) and len(_KANA.findall(window.text)) * 10 < len(
+            window.text
+        )
+        return [
+            Message("system", self._prompts[chinese]),
+            Message("user", json.dumps(told, ensure_ascii=False)),
+        ]
+
+
+def windows(
+    messages: Sequence[SessionMessage], rules: WindowRules
+) -> tuple[Sequence[Window], Sequence[SessionMessage]]:
+    """Return the windows, oldest first, and the messages that found no room: the oldest.
+
+    The JSON of each window is within `rules.tokens`, as `estimated_tokens` counts. Messages without
+    text are passed over.
+    """
+    found: list[Window] = []
+    group: list[tuple[SessionMessage, Mapping[str, str]]] = []
+    room = rules.tokens
+    telling = [message for message in messages if message.text.strip()]
+    for index in range(
+        len(telling) - 1, -1, -1
+    ):  # newest first, so that the newest are never cut off
+        said = _said(telling[index], rules)
+        cost = estimated_tokens(json.dumps(said, ensure_ascii=False)) + 1
+        if group and cost > room:
+            found.append(_window(group))
+            group, room = [], rules.tokens
+            if len(found) == rules.windows:
+                return found[::-1], telling[: index + 1]
+        group.append((telling[index], said))
+        room -= cost
+    if group:
+        found.append(_window(group))
+    return found[::-1], ()
+
+
+def _window(newest_first: Sequence[tuple[SessionMessage, Mapping[str, str]]]) -> Window:
+    pairs = newest_first[::-1]
+    return Window([said for _, said in pairs], pairs[0][0], pairs[-1][0])
+
+
+def _said(message: SessionMessage, rules: WindowRules) -> Mapping[str, str]:
+    limit = min(rules.message_tokens, rules.tokens // 2 - _FRAME)  # JSON may double it: quotes
+    if message.role not in _SPEAKERS:
+        limit //= _ASIDE
+    said = {"at": f"{message.created_at:%Y-%m-%d %H:%M}", "role": message.role[:20]}
+    peer = message.extra.get("peer_id")
+    if isinstance(peer, str) and peer.strip():
+        said["who"] = peer.strip()[:40]
+    return said | {"text": _within(plain_text(message.text.strip()), limit)}
+
+
+def _within(text: str, tokens: int) -> str:
+    """Return the text, of a longer one beginning and end, within so many tokens."""
+    cost = estimated_tokens(text)
+    if cost <= tokens:
+        return text
+    half = len(text) * (tokens - estimated_tokens(_GAP)) // cost // 2
+    while half > 0:
+        shorter = text[:half].rstrip() + _GAP + text[-half:].lstrip()
+        if estimated_tokens(shorter) <= tokens:
+            return shorter
+        half -= max(half // 8, 1)  # where one end costs more than the text on average
+    return text[: max(tokens, 1)]
+
+
+def _known(uri: Uri, memory: Memory) -> Mapping[str, str]:
+    day = {} if memory.day is None else {"date": memory.day.isoformat()}
+    return {"address": uri.text, "title": memory.title, **day, "text": memory.text}

@@ -1,0 +1,367 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+import pytest_asyncio
+
+from contextfind.domain.conversation import Archive, SessionMessage
+from contextfind.domain.errors import UnavailableError
+from contextfind.domain.filters import OneOf
+from contextfind.domain.identity import Identity
+from contextfind.domain.scope import visible_to
+from contextfind.domain.uri import Uri
+from contextfind.ports import Message
+from contextfind.sessions.memories import ExtractionRules, MemoryExtractor
+from contextfind.sessions.memory_prompts import WindowRules
+from contextfind.sessions.notebook import MemoryDesk
+from tests.builders import NOON
+from tests.households import ANN, BEN, Household, household
+
+TOP = "viking://user/ann/memories"
+TEA = {"kind": "preference", "title": "Favourite tea", "text": "Ann drinks oolong tea."}
+HOME = {"kind": "fact", "title": "Home", "text": "Ann lives in Lyon."}
+LAUNCH = {"kind": "event", "title": "Launch", "text": "Atlas goes live.", "date": "2026-04-02"}
+FIX = {"kind": "case", "title": "Pager storm", "text": "Restarting the relay ended it."}
+ARCHIVE = Archive(1, 0, 0, 1, 1, NOON)
+
+
+class ScriptedChat:
+    """Answers in turn, the last one for ever; notes what it was asked and how many wait at once."""
+
+    name = "scripted"
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = list(answers)
+        self.asked: list[Sequence[Message]] = []
+        self.busy = self.busiest = 0
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, object] | None = None,
+    ) -> str:
+        assert schema is not None
+        assert max_tokens == 4_000
+        self.asked.append(messages)
+        self.busy += 1
+        self.busiest = max(self.busy, self.busiest)
+        await asyncio.sleep(0)
+        self.busy -= 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, UnavailableError):
+            raise answer
+        return answer if isinstance(answer, str) else json.dumps({"memories": answer})
+
+    async def aclose(self) -> None:
+        return
+
+    def known(self, call: int = -1) -> dict[str, str]:
+        """Return what a call was told is known: text by address below the memories."""
+        told = json.loads(self.asked[call][1].text)["known"]
+        return {one["address"].removeprefix(f"{TOP}/"): one["text"] for one in told}
+
+
+@pytest_asyncio.fixture
+async def home() -> AsyncIterator[Household]:
+    async with household() as it:
+        yield it
+
+
+def extractor(home: Household, model: ScriptedChat, **rules: int) -> MemoryExtractor:
+    desk = MemoryDesk(home.finder, home.writer, home.store, home.blobs)
+    return MemoryExtractor(model, desk, ExtractionRules(WindowRules(**rules)))
+
+
+def said(*texts: str) -> list[SessionMessage]:
+    return [
+        SessionMessage(f"m{n}", "user", (), text, 1, NOON + timedelta(minutes=n), ordinal=n)
+        for n, text in enumerate(texts)
+    ]
+
+
+def names(uris: Sequence[Uri]) -> list[str]:
+    return [uri.text.removeprefix(f"{TOP}/") for uri in uris]
+
+
+async def read(home: Household, name: str, who: Identity = ANN) -> str:
+    return await home.browser.read(who, Uri(f"viking://user/{who.user}/memories/{name}"))
+
+
+async def files(home: Household, who: Identity = ANN) -> list[str]:
+    top = Uri(f"viking://user/{who.user}/memories")
+    records = await home.store.below(visible_to(who), top, 1_000)
+    return [record.uri.text.removeprefix(top.folder) for record in records if record.is_leaf]
+
+
+async def test_each_kind_lies_in_its_directory_and_is_found(home: Household) -> None:
+    model = ScriptedChat([TEA, HOME, LAUNCH, FIX])
+    done = await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("I drink oolong."))
+    assert names(done.created) == [
+        "preferences/favourite-tea.md",
+        "facts/home.md",
+        "events/2026-04-02-launch.md",
+        "cases/pager-storm.md",
+    ]
+    assert (done.updated, done.unchanged, done.invalid) == ([], [], [])
+    assert await read(home, "events/2026-04-02-launch.md") == (
+        "# Launch\n\n2026-04-02\n\nAtlas goes live.\n"
+    )
+    assert await read(home, "facts/home.md") == "# Home\n\n2026-03-01\n\nAnn lives in Lyon.\n"
+    await home.settled()
+    hits = await home.find("which tea does Ann drink")
+    assert hits[0].uri.text == f"{TOP}/preferences/favourite-tea.md"
+    assert hits[0].abstract == "Favourite tea: Ann drinks oolong tea."
+    assert hits[0].tags == ("archive=archive_001", "session=s1")
+    strays = await home.find("s1 archive_001")
+    assert {hit.score for hit in strays} <= {0.0}
+
+
+async def test_the_same_archive_again_changes_nothing(home: Household) -> None:
+    model = ScriptedChat([TEA, HOME, TEA | {"text": "In the evening she takes rooibos."}])
+    memories = extractor(home, model)
+    await memories.extract(ANN, "s1", ARCHIVE, said("I drink oolong."))
+    await home.settled()
+    position = await home.store.position()
+    done = await memories.extract(ANN, "s1", ARCHIVE, said("I drink oolong."))
+    assert names(done.unchanged) == ["preferences/favourite-tea.md", "facts/home.md"]
+    assert (done.created, done.updated) == ([], [])
+    await home.settled()
+    assert await home.store.position() == position
+
+
+async def test_two_items_of_one_answer_with_one_title_share_a_memory(home: Household) -> None:
+    model = ScriptedChat([TEA, TEA | {"text": "In the evening she takes rooibos."}, TEA])
+    await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Tea."))
+    assert await read(home, "preferences/favourite-tea.md") == (
+        "# Favourite tea\n\n2026-03-01\n\nAnn drinks oolong tea.\n\n"
+        "In the evening she takes rooibos.\n"
+    )
+
+
+async def test_a_fact_that_changed_replaces_the_old_one(home: Household) -> None:
+    model = ScriptedChat([HOME], [HOME | {"text": "Ann lives in Nantes."}])
+    memories = extractor(home, model)
+    await memories.extract(ANN, "s1", ARCHIVE, said("I live in Lyon."))
+    later = [replace(said("I moved to Nantes.")[0], created_at=NOON + timedelta(days=9))]
+    done = await memories.extract(ANN, "s2", ARCHIVE, later)
+    assert model.known() == {"facts/home.md": "Ann lives in Lyon."}
+    assert names(done.updated) == ["facts/home.md"]
+    assert await read(home, "facts/home.md") == "# Home\n\n2026-03-10\n\nAnn lives in Nantes.\n"
+    assert await files(home) == ["facts/home.md"]
+
+
+async def test_an_update_is_taken_where_it_was_offered(home: Household) -> None:
+    news = {"kind": "fact", "title": "Where Ann lives", "text": "Ann lives in Nantes."}
+    model = ScriptedChat([HOME], [news | {"updates": f"{TOP}/facts/home.md"}])
+    memories = extractor(home, model)
+    await memories.extract(ANN, "s1", ARCHIVE, said("I live in Lyon."))
+    done = await memories.extract(ANN, "s2", ARCHIVE, said("I moved to Nantes."))
+    assert names(done.updated) == ["facts/home.md"]
+    assert (await read(home, "facts/home.md")).startswith("# Where Ann lives\n")
+    await home.settled()
+    (hit,) = await home.find("Ann lives", where=OneOf("level", frozenset({"2"})))
+    assert hit.tags == ("archive=archive_001", "session=s2")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "viking://user/ben/memories/facts/home.md",
+        "viking://resources/docs/plan.md",
+        f"{TOP}/../../ben/memories/facts/home.md",
+        f"{TOP}/facts/unknown.md",
+        "facts/home.md",
+    ],
+)
+async def test_an_update_of_anything_else_is_a_new_memory(home: Household, address: str) -> None:
+    ben = Uri("viking://user/ben/memories/facts/home.md")
+    await home.writer.write(BEN, ben, "Ben lives in Bonn.", "create")
+    plan = Uri("viking://resources/docs/plan.md")
+    await home.writer.write(ANN, plan, "The plan.", "create")
+    model = ScriptedChat([TEA | {"updates": address}])
+    done = await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Where does Ben live?"))
+    assert names(done.created) == ["preferences/favourite-tea.md"]
+    assert model.known() == {}
+    assert await read(home, "facts/home.md", BEN) == "Ben lives in Bonn."
+    assert await home.browser.read(ANN, plan) == "The plan."
+
+
+async def test_what_a_person_wrote_is_offered_and_only_added_to(home: Household) -> None:
+    own = Uri(f"{TOP}/preferences/tea.md")
+    await home.writer.write(ANN, own, "Tea notes\n\nNo milk.", "create", ("mine=yes",))
+    item = TEA | {"updates": own.text}
+    memories = extractor(home, ScriptedChat([item]))
+    assert names((await memories.extract(ANN, "s1", ARCHIVE, said("Oolong."))).updated)
+    assert names((await memories.extract(ANN, "s1", ARCHIVE, said("Oolong."))).unchanged)
+    assert await read(home, "preferences/tea.md") == (
+        "Tea notes\n\nNo milk.\n\nAnn drinks oolong tea.\n"
+    )
+    (record,) = await home.store.select(visible_to(ANN), OneOf("name", frozenset({"tea.md"})), 9)
+    assert record.tags == ("mine=yes",)
+
+
+async def test_tags_that_a_memory_got_since_are_kept(home: Household) -> None:
+    model = ScriptedChat([HOME], [HOME | {"text": "Ann lives in Nantes."}])
+    memories = extractor(home, model)
+    await memories.extract(ANN, "s1", ARCHIVE, said("Lyon"))
+    uri = Uri(f"{TOP}/facts/home.md")
+    tags = ("archive=archive_001", "session=s1", "star=1")
+    await home.writer.write(ANN, uri, await read(home, "facts/home.md"), "replace", tags)
+    await memories.extract(ANN, "s=2", replace(ARCHIVE, number=2), said("Nantes"))
+    (record,) = await home.store.select(visible_to(ANN), OneOf("name", frozenset({"home.md"})), 9)
+    assert record.tags == ("archive=archive_002", "session=s-2", "star=1")
+
+
+async def test_the_same_words_under_another_title_are_the_same_memory(home: Household) -> None:
+    model = ScriptedChat([TEA], [TEA | {"title": "What Ann drinks"}])
+    memories = extractor(home, model)
+    await memories.extract(ANN, "s1", ARCHIVE, said("Oolong"))
+    done = await memories.extract(ANN, "s2", ARCHIVE, said("Oolong"))
+    assert names(done.unchanged) == ["preferences/favourite-tea.md"]
+    assert await files(home) == ["preferences/favourite-tea.md"]
+
+
+async def test_R095_two_commits_at_once_of_the_same_message_give_one_memory(  # noqa: N802
+    home: Household,
+) -> None:
+    model = ScriptedChat([TEA])
+    memories = extractor(home, model)
+    both = await asyncio.gather(
+        *(memories.extract(ANN, name, ARCHIVE, said("I drink oolong.")) for name in ("a", "b"))
+    )
+    assert sorted(len(done.created) for done in both) == [0, 1]
+    assert await files(home) == ["preferences/favourite-tea.md"]
+    assert model.busiest == 1
+    assert model.known(0) == {}
+    assert model.known(1) == {"preferences/favourite-tea.md": "Ann drinks oolong tea."}
+
+
+async def test_users_do_not_wait_for_each_other_nor_see_each_other(home: Household) -> None:
+    model = ScriptedChat([TEA])
+    memories = extractor(home, model)
+    await asyncio.gather(*(memories.extract(who, "s", ARCHIVE, said("Tea")) for who in (ANN, BEN)))
+    assert model.busiest == 2
+    assert await files(home) == await files(home, BEN) == ["preferences/favourite-tea.md"]
+    assert model.known(0) == model.known(1) == {}
+
+
+async def test_R136_bad_items_are_reported_and_the_rest_is_kept(home: Household) -> None:  # noqa: N802
+    model = ScriptedChat([TEA, {"kind": "fact", "title": "Dog"}, HOME])
+    done = await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Tea", "Dog"))
+    assert len(done.created) == 2
+    assert done.invalid == [
+        "messages 0 to 1: memory 2 of the answer: `text` is missing; expected words"
+    ]
+
+
+async def test_what_cannot_be_written_is_reported_and_the_rest_is_kept(home: Household) -> None:
+    below = Uri(f"{TOP}/facts/home.md/notes.md")
+    await home.writer.write(ANN, below, "A directory like a file.", "create")
+    done = await extractor(home, ScriptedChat([HOME, TEA])).extract(ANN, "s", ARCHIVE, said("x"))
+    assert names(done.created) == ["preferences/favourite-tea.md"]
+    (complaint,) = done.invalid
+    assert complaint.startswith("'Home' is not kept: ")
+
+
+@pytest.mark.parametrize("answer", ["I would rather not.", '{"memories": [{"kind"', "null", "{}"])
+async def test_nonsense_is_no_extraction(home: Household, answer: str) -> None:
+    with pytest.raises(UnavailableError):
+        await extractor(home, ScriptedChat(answer)).extract(ANN, "s", ARCHIVE, said("Tea"))
+    assert await files(home) == []
+
+
+async def test_R134_after_a_failure_the_next_call_gives_the_memory(home: Household) -> None:  # noqa: N802
+    memories = extractor(home, ScriptedChat(UnavailableError("status 500"), [TEA]))
+    with pytest.raises(UnavailableError, match="status 500"):
+        await memories.extract(ANN, "s", ARCHIVE, said("Tea"))
+    done = await memories.extract(ANN, "s", ARCHIVE, said("Tea"))
+    assert names(done.created) == ["preferences/favourite-tea.md"]
+
+
+WIDE = {"tokens": 300, "message_tokens": 100, "windows": 3}
+LONG = ["word " * 70] * 6
+
+
+async def test_a_long_archive_is_read_in_windows_that_know_the_ones_before(
+    home: Household,
+) -> None:
+    model = ScriptedChat([HOME], [HOME | {"text": "Ann lives in Nantes."}, TEA], [])
+    memories = extractor(home, model, **WIDE)
+    done = await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+    assert len(model.asked) == 3
+    assert model.known(1) == {"facts/home.md": "Ann lives in Lyon."}
+    assert model.known(2)["facts/home.md"] == "Ann lives in Nantes."
+    assert names(done.created) == ["facts/home.md", "preferences/favourite-tea.md"]
+    assert "Nantes" in await read(home, "facts/home.md")
+
+
+async def test_a_long_archive_again_changes_nothing(home: Household) -> None:
+    answers = ([HOME], [HOME | {"text": "Ann lives in Nantes."}], [])
+    memories = extractor(home, ScriptedChat(*answers, *answers), **WIDE)
+    await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+    await home.settled()
+    position = await home.store.position()
+    done = await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+    assert names(done.unchanged) == ["facts/home.md"]
+    await home.settled()
+    assert await home.store.position() == position
+
+
+async def test_messages_without_room_are_reported(home: Household) -> None:
+    memories = extractor(home, ScriptedChat([]), **WIDE)
+    done = await memories.extract(ANN, "s", ARCHIVE, said(*LONG, *LONG))
+    assert done.invalid == ["the first 6 messages were not read: too many at once"]
+
+
+async def test_a_window_that_cannot_be_used_costs_no_other(home: Household) -> None:
+    memories = extractor(home, ScriptedChat([TEA], "I would rather not.", [HOME]), **WIDE)
+    done = await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+    assert names(done.created) == ["preferences/favourite-tea.md", "facts/home.md"]
+    assert done.invalid == ["messages 2 to 3: the model's answer holds no JSON"]
+
+
+async def test_a_model_that_goes_down_is_asked_no_more_and_what_it_said_is_kept(
+    home: Household,
+) -> None:
+    model = ScriptedChat([TEA], UnavailableError("down"))
+    with pytest.raises(UnavailableError, match="down"):
+        await extractor(home, model, **WIDE).extract(ANN, "s", ARCHIVE, said(*LONG))
+    assert len(model.asked) == 2
+    assert await files(home) == ["preferences/favourite-tea.md"]
+
+
+async def test_without_words_nobody_is_asked(home: Household) -> None:
+    model = ScriptedChat([TEA])
+    done = await extractor(home, model).extract(ANN, "s", ARCHIVE, said(" "))
+    assert (done.created, done.invalid, model.asked) == ([], [], [])
+
+
+async def test_what_fits_what_is_said_is_offered_however_old_it_is(home: Household) -> None:
+    texts = {f"facts/n{n}.md": f"Number {n} is a prime of the heron." for n in range(40)}
+    texts["facts/tea.md"] = "Ann drinks oolong from the blue pot."
+    for name, text in sorted(texts.items(), reverse=True):
+        await home.writer.write(ANN, Uri(f"{TOP}/{name}"), text, "create")
+    await home.settled()
+    model = ScriptedChat([])
+    await extractor(home, model).extract(ANN, "s", ARCHIVE, said("My blue pot of oolong broke."))
+    known = model.known()
+    assert next(iter(known)) == "facts/tea.md"
+    assert len(known) <= 12
+
+
+async def test_known_memories_take_a_bounded_room_and_one_cut_short_is_not_replaced(
+    home: Household,
+) -> None:
+    await extractor(home, ScriptedChat([HOME])).extract(ANN, "s", ARCHIVE, said("Lyon"))
+    long = await read(home, "facts/home.md") + "\n" + "It is a long story. " * 150
+    await home.writer.write(ANN, Uri(f"{TOP}/facts/home.md"), long, "replace")
+    model = ScriptedChat([HOME | {"text": "Ann lives in Nantes."}])
+    await extractor(home, model).extract(ANN, "s", ARCHIVE, said("Lyon"))
+    assert len(model.known()["facts/home.md"]) == 2_000
+    body = await read(home, "facts/home.md")
+    assert "long story" in body
+    assert body.endswith("\n\nAnn lives in Nantes.\n")
