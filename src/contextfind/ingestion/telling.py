@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from contextfind.domain.documents import Document, Section
+from contextfind.domain.function_words import STOP
 from contextfind.ingestion.salience import Sentence
-from contextfind.ingestion.words import FUNCTION_HAN, STOP
+from contextfind.ingestion.words import FUNCTION_HAN
 
 _HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _LETTER = re.compile(r"[^\W\d_]")

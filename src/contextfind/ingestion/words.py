@@ -3,24 +3,14 @@
 import re
 from collections.abc import Iterator
 
+from contextfind.domain.function_words import STOP
+
 _LETTERS = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\w.,:%-]*\w|\d")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _SHORTEST = 3  # letters of a word with content, in alphabets
 _STEM = 6  # letters that tell a word; endings are cut off: rollout, rollouts; deploy, deploying
 _SYLLABLES = 2  # of a Korean word; behind them stand particles
-STOP = frozenset(
-    re.findall(
-        r"\w+",
-        "the and for with that this from have been will when what which your their there these those into"
-        " more than then they them also only each some such over about after before other using used uses"
-        " file files folder folders should could would must does very just like make made need where while"
-        " because between through under being were here most many every both same within without https"
-        " http html true false none null self return defines class are was not but you can all any has had"
-        " its our out who how may one two his her she him use get set let new see via per etc either"
-        " neither whether among upon against during until again once still even much well own too now readme",
-    )
-)
 FUNCTION_HAN = re.compile(
     "[的了是在和与及或有为这那其等对中上下不也都而之以于被把从到让将可会个一我你他们它请如若"
     "\u3040-\u309f]"  # Hiragana: endings and particles of Japanese
