@@ -24,6 +24,7 @@ from contextfind.sessions.extraction import Extraction
 from contextfind.sessions.memory_answers import Item
 from contextfind.sessions.memory_files import (
     Memory,
+    MemoryKind,
     as_file,
     folded,
     memories_uri,
@@ -103,7 +104,7 @@ class Notebook:
         self._scope = visible_to(identity, [self._top])
         self._entries: dict[Uri, _Entry] = {}
         self._noted: dict[Uri, None] = {}  # in order
-        self._offered: dict[Uri, Memory] = {}  # told whole, and so may be replaced
+        self._offered: dict[Uri, None] = {}  # in order: told whole, and so may be replaced
         self._complaints: list[str] = []
 
     async def known(self, said: Sequence[str]) -> Sequence[tuple[Uri, Memory]]:
@@ -125,27 +126,26 @@ class Notebook:
                 break
             told[uri] = shown
             if shown == entry.memory:
-                self._offered[uri] = shown
+                self._offered[uri] = None
         return list(told.items())
 
     async def note(self, items: Sequence[Item], said_on: date) -> None:
         """Note what one answer said; it may replace what was offered to it, and nothing else.
 
-        Two items of one answer at the same address share it, and so do those that were not offered.
+        Two items of one answer at the same address share it; so do an item and what was there and not
+        offered. What a memory of the kind tells already is not told again.
         """
         fresh: set[Uri] = set()
         for item in items:
-            uri = self._place(item, said_on)
-            entry = await self._entry(uri)
-            if entry is None:
-                day = item.memory.day or said_on
-                self._entries[uri] = _Entry(replace(item.memory, day=day))
-            elif entry.ours and uri in self._offered and uri not in fresh:
-                entry.memory = _renewed(entry.memory, item.memory, said_on)
-            elif not _add(entry, item.memory):
-                self._complaints.append(f"{uri} is full; {item.memory.title!r} is not in it")
+            day = item.memory.day or said_on
+            uri = self._updated(item)
+            told = self._telling(item, day) if uri is None else None
+            if told is not None:
+                self._noted[told] = None
+                continue
+            uri = uri or memory_uri(self._identity, item.kind, item.memory.title, day)
+            await self._put_down(uri, replace(item.memory, day=day), renew=uri not in fresh)
             fresh.add(uri)
-            self._noted[uri] = None
 
     async def write(self) -> Extraction:
         """Write all that has changed, each memory by itself.
@@ -163,26 +163,40 @@ class Notebook:
                 unchanged.append(uri)
                 continue
             try:
-                await self._put(uri, entry)
+                await self._save(uri, entry)
             except (AlreadyExistsError, ConflictError, InvalidArgumentError, NotFoundError) as no:
                 self._complaints.append(f"{entry.memory.title!r} is not kept: {no}")
                 continue
             (created if entry.stored is None else updated).append(uri)
         return Extraction(created, updated, unchanged, self._complaints)
 
-    def _place(self, item: Item, said_on: date) -> Uri:
-        """Return what the item updates, if that was offered; what says the same; its own address."""
-        text = folded(item.memory.text)
-        for uri in self._offered:
-            if uri.text == item.updates:
-                return uri
-        for uri, memory in self._offered.items():
-            if memory.kind is item.kind and folded(memory.text) == text:
-                return uri
-        day = item.memory.day or said_on
-        return memory_uri(self._identity, item.kind, item.memory.title, day)
+    async def _put_down(self, uri: Uri, memory: Memory, *, renew: bool) -> None:
+        """Let the memory be at its address: new, instead of what was offered, or behind what is there."""
+        entry = await self._entry(uri)
+        if entry is None:
+            self._entries[uri] = _Entry(memory)
+        elif renew and entry.ours and uri in self._offered:
+            entry.memory = _renewed(entry.memory, memory)
+        elif not _add(entry, memory):
+            self._complaints.append(f"{uri} is full; {memory.title!r} is not in it")
+            return
+        self._noted[uri] = None
 
-    async def _put(self, uri: Uri, entry: _Entry) -> None:
+    def _updated(self, item: Item) -> Uri | None:
+        """Return what the item says it updates, if that was offered."""
+        return next((uri for uri in self._offered if uri.text == item.updates), None)
+
+    def _telling(self, item: Item, day: date) -> Uri | None:
+        """Return a memory that says all of the item already; of an event, of the same day."""
+        said = _words(item.memory)
+        for uri in (*self._offered, *self._noted):
+            memory = self._entries[uri].memory
+            same_day = item.kind is not MemoryKind.EVENT or memory.day == day
+            if memory.kind is item.kind and same_day and said <= _words(memory):
+                return uri
+        return None
+
+    async def _save(self, uri: Uri, entry: _Entry) -> None:
         write = self._desk.writer.write
         if not entry.ours:
             added = "\n\n" + "\n\n".join(entry.added) + "\n"
@@ -240,18 +254,17 @@ def _queries(said: Sequence[str]) -> Sequence[str]:
     return texts
 
 
-def _renewed(old: Memory, new: Memory, said_on: date) -> Memory:
-    """Return the memory as it is now; the same words on no other day are no news."""
-    same = folded(old.text) == folded(new.text)
-    if same and new.day in (None, old.day):
+def _renewed(old: Memory, new: Memory) -> Memory:
+    """Return the memory as it is now; the same words are no news, unless an event has another day."""
+    same_day = old.kind is not MemoryKind.EVENT or old.day == new.day
+    if same_day and _words(new) == _words(old):
         return old
-    day = new.day or (old.day if same else said_on)
-    return Memory(old.kind, new.title, new.text, day)
+    return replace(new, kind=old.kind)
 
 
 def _add(entry: _Entry, memory: Memory) -> bool:
     """Put the paragraphs behind those that are there, unless they are; False when it is too long."""
-    there = {folded(one) for one in paragraphs(entry.memory.text)}
+    there = _words(entry.memory)
     more = [one for one in paragraphs(memory.text) if folded(one) not in there]
     text = "\n\n".join([entry.memory.text, *more]).lstrip()
     if more and len(text) > _LONGEST:
@@ -259,3 +272,7 @@ def _add(entry: _Entry, memory: Memory) -> bool:
     entry.memory = replace(entry.memory, text=text)
     entry.added += more
     return True
+
+
+def _words(memory: Memory) -> frozenset[str]:
+    return frozenset(folded(one) for one in paragraphs(memory.text))

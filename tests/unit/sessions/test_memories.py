@@ -6,6 +6,8 @@ from datetime import timedelta
 
 import pytest
 import pytest_asyncio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contextfind.domain.conversation import Archive, SessionMessage
 from contextfind.domain.errors import UnavailableError
@@ -134,8 +136,10 @@ async def test_the_same_archive_again_changes_nothing(home: Household) -> None:
 
 
 async def test_two_items_of_one_answer_with_one_title_share_a_memory(home: Household) -> None:
-    model = ScriptedChat([TEA, TEA | {"text": "In the evening she takes rooibos."}, TEA])
-    await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Tea."))
+    more = TEA | {"text": "In the evening she takes rooibos."}
+    model = ScriptedChat([TEA, more, TEA, TEA | {"title": "Again"}])
+    done = await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Tea."))
+    assert names(done.created) == ["preferences/favourite-tea.md"]
     assert await read(home, "preferences/favourite-tea.md") == (
         "# Favourite tea\n\n2026-03-01\n\nAnn drinks oolong tea.\n\n"
         "In the evening she takes rooibos.\n"
@@ -309,6 +313,33 @@ async def test_a_long_archive_again_changes_nothing(home: Household) -> None:
     assert names(done.unchanged) == ["facts/home.md"]
     await home.settled()
     assert await home.store.position() == position
+
+
+ITEMS = st.lists(
+    st.builds(
+        lambda kind, title, text, day: {"kind": kind, "title": title, "text": text, "date": day},
+        st.sampled_from(["fact", "event"]),
+        st.sampled_from(["Home", "home!", "Dog"]),
+        st.sampled_from(["Lyon.", "Lyon", "Nantes.\n\nLyon.", "A dog called Bo."]),
+        st.sampled_from(["", "2026-03-01", "2026-03-02"]),
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(ITEMS, min_size=3, max_size=3))
+def test_whatever_a_model_says_the_second_time_adds_nothing(answers: list[list[object]]) -> None:
+    async def twice() -> None:
+        async with household() as home:
+            memories = extractor(home, ScriptedChat(*answers, *answers), **WIDE)
+            await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+            before = {name: await read(home, name) for name in await files(home)}
+            done = await memories.extract(ANN, "s", ARCHIVE, said(*LONG))
+            assert {name: await read(home, name) for name in await files(home)} == before
+            assert (done.created, done.updated, done.invalid) == ([], [], [])
+
+    asyncio.run(twice())
 
 
 async def test_messages_without_room_are_reported(home: Household) -> None:
