@@ -83,7 +83,6 @@ class MemoryExtractor:
         complaints: list[str] = []
         failures: list[UnavailableError] = []
         for window in reading:
-            where = f"messages {window.first.ordinal} to {window.last.ordinal}: "
             known = await notebook.known(window.of_the_user)
             try:
                 items, wrong = await self._ask(window, known)
@@ -91,9 +90,9 @@ class MemoryExtractor:
                 if fault.details.get("retryable") is not False:
                     return complaints, fault  # the next window would only wait for it again
                 failures.append(fault)
-                complaints.append(f"{where}{fault}")
+                complaints.append(f"{window.place}: {fault}")
                 continue
-            complaints += [f"{where}{one}" for one in wrong]
-            await notebook.note(items, window.last.created_at.date())
+            complaints += [f"{window.place}: {one}" for one in wrong]
+            await notebook.note(items, window.day)
         every = failures and len(failures) == len(reading)
         return complaints, failures[-1] if every else None

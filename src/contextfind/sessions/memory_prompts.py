@@ -1,21 +1,20 @@
 """What a language model is told to find memories by: a window of the conversation, and what is known."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 
 from contextfind.domain.conversation import SessionMessage
 from contextfind.domain.plain_text import plain_text
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.telling import is_chinese
 from contextfind.ports import Message
+from contextfind.sessions.excerpt import in_chinese
 from contextfind.sessions.memory_files import Memory
 
 _PROMPTS = files("contextfind.sessions") / "prompts"
-_KANA = re.compile("[\u3040-\u30ff]")
 _FRAME = 60  # tokens of JSON around a message, at most: its time, its role, its speaker
 _SPEAKERS = frozenset({"user", "assistant"})
 _ASIDE = 4  # what a tool said is seldom worth a memory: it gets that part of the room of a speaker
@@ -41,14 +40,18 @@ class WindowRules:
 class Window:
     """Messages that are read together, oldest first, as they are told."""
 
+    messages: Sequence[SessionMessage]
     said: Sequence[Mapping[str, str]]
-    first: SessionMessage
-    last: SessionMessage
 
     @property
-    def text(self) -> str:
-        """What was said, oldest first, a line break between two messages."""
-        return "\n".join(one["text"] for one in self.said)
+    def day(self) -> date:
+        """Return the day of the last message."""
+        return self.messages[-1].created_at.date()
+
+    @property
+    def place(self) -> str:
+        """Return which messages of the session these are, in words."""
+        return f"messages {self.messages[0].ordinal} to {self.messages[-1].ordinal}"
 
     @property
     def of_the_user(self) -> Sequence[str]:
@@ -72,11 +75,8 @@ class MemoryPrompts:
             "known": [_known(uri, memory) for uri, memory in known],
             "messages": list(window.said),
         }
-        chinese = is_chinese(window.text) and len(_KANA.findall(window.text)) * 10 < len(
-            window.text
-        )
         return [
-            Message("system", self._prompts[chinese]),
+            Message("system", self._prompts[in_chinese(window.messages)]),
             Message("user", json.dumps(told, ensure_ascii=False)),
         ]
 
@@ -93,9 +93,7 @@ def windows(
     group: list[tuple[SessionMessage, Mapping[str, str]]] = []
     room = rules.tokens
     telling = [message for message in messages if message.text.strip()]
-    for index in range(
-        len(telling) - 1, -1, -1
-    ):  # newest first, so that the newest are never cut off
+    for index in reversed(range(len(telling))):  # so that what finds no room is the oldest
         said = _said(telling[index], rules)
         cost = estimated_tokens(json.dumps(said, ensure_ascii=False)) + 1
         if group and cost > room:
@@ -112,7 +110,7 @@ def windows(
 
 def _window(newest_first: Sequence[tuple[SessionMessage, Mapping[str, str]]]) -> Window:
     pairs = newest_first[::-1]
-    return Window([said for _, said in pairs], pairs[0][0], pairs[-1][0])
+    return Window([message for message, _ in pairs], [said for _, said in pairs])
 
 
 def _said(message: SessionMessage, rules: WindowRules) -> Mapping[str, str]:

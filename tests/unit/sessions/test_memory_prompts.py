@@ -27,7 +27,7 @@ def test_a_short_conversation_is_one_window_in_order() -> None:
     (window,), left_out = windows(talk("one", "  ", "two"), SMALL)
     assert [said["text"] for said in window.said] == ["one", "two"]
     assert window.said[0] == {"at": "2026-03-01 12:00", "role": "user", "text": "one"}
-    assert (window.first.ordinal, window.last.ordinal, left_out) == (0, 2, ())
+    assert (window.place, window.day, left_out) == ("messages 0 to 2", NOON.date(), ())
     assert windows([], SMALL) == ([], ())
 
 
@@ -51,8 +51,8 @@ def test_R139_of_too_many_messages_the_newest_are_read() -> None:  # noqa: N802
     messages = talk(*["word " * 100] * 2_000)
     found, left_out = windows(messages, WindowRules())
     assert len(found) == 8
-    assert found[-1].last.ordinal == 1_999
-    assert [m.ordinal for m in left_out] == list(range(found[0].first.ordinal))
+    assert found[-1].messages[-1].ordinal == 1_999
+    assert [m.ordinal for m in left_out] == list(range(found[0].messages[0].ordinal))
 
 
 def test_of_a_long_message_beginning_and_end_are_told_and_of_a_tool_less() -> None:
