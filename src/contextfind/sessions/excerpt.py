@@ -171,7 +171,7 @@ def _speaker(name: str, *, chinese: bool) -> str:
 
 
 def _earlier(before: Sequence[Archive], *, chinese: bool) -> list[str]:
-    told = [archive for archive in before[:_BEFORE] if archive.abstract]
+    told = [archive for archive in before if archive.abstract][:_BEFORE]
     if not told:
         return []
     head = "在此之前：" if chinese else "Before that:"

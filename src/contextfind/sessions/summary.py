@@ -24,6 +24,7 @@ _PROMPTS = files("contextfind.sessions") / "prompts"
 _QUOTED = 2_400  # characters of quotes in an overview; as much as a model is asked to write
 _BEFORE = 0.2  # of the budget that the summary of what was said before may take
 _FRAME = 16  # tokens of JSON around the messages
+_WRONG_SETTING = (401, 402, 403, 404)  # statuses: no key, no money, no right, no such model
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Summariser:
             async with asyncio.timeout(self._rules.seconds):
                 answer = await self._model.complete(question, self._rules.max_tokens, SCHEMA)
         except UnavailableError as fault:
-            return _failed(quoted, str(fault), try_again=True)
+            return _failed(quoted, str(fault), try_again=helps_later(fault))
         except TimeoutError:
             late = f"the model did not answer within {self._rules.seconds:g} s"
             return _failed(quoted, late, try_again=True)
@@ -122,6 +123,16 @@ class Summariser:
         told = told_within(messages, room - _tokens(earlier))
         text = json.dumps({"before": earlier, "messages": told}, ensure_ascii=False)
         return [Message("system", prompt), Message("user", text)]
+
+
+def helps_later(fault: UnavailableError) -> bool:
+    """Whether the same question may be answered another time.
+
+    So it may by a model that did not answer, or with a key or a name that is set right meanwhile;
+    what it refuses, or answers uselessly, it would again.
+    """
+    wrong_setting = fault.details.get("status") in _WRONG_SETTING
+    return wrong_setting or fault.details.get("retryable") is not False
 
 
 def _failed(quoted: Summary, fault: str, *, try_again: bool) -> Summary:
