@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from contextfind.adapters.memory.identities import MemoryIdentityStore
+from contextfind.adapters.memory.sessions import MemorySessionStore
 from contextfind.domain.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -25,6 +26,7 @@ from contextfind.ingestion.writing import WriteMode, Written
 from contextfind.ports import Job, JobState, Key
 from contextfind.retrieval.browsing import Entry, Listing
 from contextfind.server.auth import digest_of
+from contextfind.sessions.conversations import Conversations
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -283,6 +285,8 @@ class FakeHouse:
         self.is_open = False
         self.ids = 0
         self.now = NOW
+        self.sessions = MemorySessionStore()
+        self.conversations = Conversations(self.sessions, self.clock, self.new_id)
 
     def clock(self) -> datetime:
         return self.now

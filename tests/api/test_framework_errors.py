@@ -18,8 +18,6 @@ async def test_an_unknown_path_is_not_found(api, path):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/v1/sessions"),
-        ("POST", "/api/v1/sessions/s/messages"),
         ("GET", "/api/v1/skills"),
         ("POST", "/api/v1/search/grep"),
         ("POST", "/api/v1/search/recall"),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -9,8 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
+from contextfind.sessions.messages import Said
 from contextfind.wiring import House
 from tests.api.caller import app_of, calling, error_of
 from tests.api.described import JSON, Description
@@ -23,6 +26,7 @@ BY_TASK = {f"{API}/tasks/{{task_id}}", f"{API}/tasks/{{task_id}}/cancel"}
 BY_KEY = {f"{API}/admin/keys/{{key_id}}", f"{API}/admin/keys/{{key_id}}/rotate"}
 UPLOAD = f"{API}/resources/temp_upload"
 SEARCH = f"{API}/search/search"
+DEV = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 
 # makers first, removers last: each request finds what the ones before have made
 ORDER = [
@@ -30,6 +34,7 @@ ORDER = [
     ("post", UPLOAD),
     ("post", f"{API}/resources"),
     ("post", f"{API}/system/wait"),
+    ("post", f"{API}/sessions"),
     ("post", f"{API}/admin/accounts"),
     ("post", f"{API}/admin/accounts/{{account}}/users"),
     ("post", f"{API}/admin/keys"),
@@ -47,7 +52,16 @@ async def http(tmp_path) -> AsyncIterator[httpx.AsyncClient]:
         storage=StorageSettings(path=str(tmp_path / "data")),
         embedding=EmbeddingSettings(provider="hash"),
     )
-    async with calling(create_app(lambda: House.open(settings))) as client:
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[House]:
+        async with House.open(settings) as house:
+            said = [Said("user", [{"type": "text", "text": "How do I roll back?"}])]
+            await house.conversations.add(DEV, "session-0", said)
+            await house._engines.sessions.archive(DEV, "session-0", 0, house.clock())
+            yield house
+
+    async with calling(create_app(opened)) as client:
         yield client
 
 
@@ -195,6 +209,7 @@ class Tour:
         self.http = http
         self.page = page
         self.ids = {"account": "acme", "user": "ben"}
+        self.ids |= {"session_id": "session-0", "archive_id": "archive_001"}
 
     async def visit(self, method: str, path: str) -> None:
         if path == UPLOAD:

@@ -86,7 +86,7 @@ async def test_without_a_burst_a_whole_minute_may_come_at_once() -> None:
 
 async def test_every_route_below_the_api_counts_also_one_that_is_not_there() -> None:
     async with served(LIMITED) as place:
-        for path in ("/api/v1/nope", "/api/v1/sessions"):
+        for path in ("/api/v1/nope", "/api/v1/skills"):
             await place.http.get(path, headers=ANN)
         refused = await place.http.get("/api/v1/nope", headers=ANN)
         error_of(refused, 429, "RESOURCE_EXHAUSTED")

@@ -29,6 +29,7 @@ from contextfind.server.routers import (
     health,
     resources,
     search,
+    sessions,
     system,
     tasks,
 )
@@ -108,6 +109,6 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
 
 def _api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
-    for room in (search, content, fs, resources, system, tasks, admin):
+    for room in (search, sessions, content, fs, resources, system, tasks, admin):
         api.include_router(room.router)
     return api

@@ -58,6 +58,31 @@ SEARCH: Mapping[str, object] = {
     },
 }
 
+SESSION: Mapping[str, object] = {
+    "one with a fresh id": {},
+    "one with an id of your own": {"session_id": "session-1"},
+}
+MESSAGE: Mapping[str, object] = {
+    "a text": {"role": "user", "content": "How do I roll back a release?", "id": "m-1"},
+    "parts": {
+        "role": "assistant",
+        "parts": [
+            {"type": "text", "text": "Stop the canary first."},
+            {"type": "context", "uri": FILE, "abstract": "How a release is rolled back."},
+            {"type": "tool", "tool_name": "atlasctl", "tool_output": "canary stopped"},
+        ],
+    },
+}
+MESSAGES: Mapping[str, object] = {
+    "a question and its answer": {
+        "messages": [
+            {"role": "user", "content": "那怎么回滚？", "created_at": "2026-03-01T12:00:00Z"},
+            {"role": "assistant", "content": "先停止金丝雀发布。"},
+        ]
+    }
+}
+UNUSED: Mapping[str, object] = {"whatever earlier clients send": {"contexts": [FILE]}}
+
 MKDIR: Mapping[str, object] = {
     "a directory": {"uri": "viking://resources/handbook/drafts", "description": "Not yet agreed."}
 }

@@ -12,6 +12,7 @@ from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.sessions.conversations import Conversations
 
 
 class House(Protocol):
@@ -37,6 +38,8 @@ class House(Protocol):
     def settling(self) -> Settling: ...  # noqa: D102
     @property
     def uploads(self) -> UploadShelf: ...  # noqa: D102
+    @property
+    def conversations(self) -> Conversations: ...  # noqa: D102
     @property
     def identities(self) -> IdentityStore: ...  # noqa: D102
 

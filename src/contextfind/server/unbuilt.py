@@ -4,7 +4,6 @@ _LATER = "planned, not there yet"
 
 # The longest prefix wins. A path that no prefix covers is simply unknown.
 _HINTS = {
-    "/api/v1/sessions": f"sessions are {_LATER}; write notes with POST /api/v1/content/write",
     "/api/v1/skills": (
         f"skill routes are {_LATER}; add a skill's directory with POST /api/v1/resources and "
         "to=viking://agent/skills/NAME"

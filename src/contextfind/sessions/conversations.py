@@ -1,5 +1,6 @@
 """Conversations: what is said, what is left of it in a prompt, what a planner is told."""
 
+import asyncio
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,10 @@ class Conversations:
         The first ones make the session. A message whose id is there already is not added again.
         """
         name, now = parse_session_id(session_id), self._clock()
-        messages = [message_of(one, now, self._new_id) for one in said]
+        messages: list[SessionMessage] = []
+        for one in said:
+            messages.append(message_of(one, now, self._new_id))
+            await asyncio.sleep(0)  # a hundred long ones would hold up everybody else
         return await self._store.append(identity, name, messages, now)
 
     async def context(self, identity: Identity, session_id: str, budget: int) -> Told:
@@ -112,21 +116,29 @@ class Conversations:
         )
         return Told(session, within(budget, messages, archives), archives)
 
-    async def archives(self, identity: Identity, session_id: str) -> Sequence[Archive]:
-        """Return all archives of a session, newest first."""
+    async def archives(
+        self, identity: Identity, session_id: str
+    ) -> tuple[Session, Sequence[Archive]]:
+        """Return a session and all its archives, newest first."""
         session = await self.get(identity, session_id)
-        return await self._store.archives(identity, session.id)
+        return session, await self._store.archives(identity, session.id)
 
     async def archive(
         self, identity: Identity, session_id: str, archive_id: str
-    ) -> tuple[Archive, Sequence[SessionMessage]]:
-        """Return an archive and its messages, oldest first; NotFoundError for an unknown one."""
-        name = parse_session_id(session_id)
-        for archive in await self.archives(identity, name):
+    ) -> tuple[Session, Archive, Sequence[SessionMessage]]:
+        """Return a session, one of its archives, and the messages of that one, oldest first.
+
+        Raises:
+            NotFoundError: the session has no such archive.
+
+        """
+        session, archives = await self.archives(identity, session_id)
+        for archive in archives:
             if archive.id == archive_id:
-                return archive, await self._store.archived(identity, name, archive.number)
+                said = await self._store.archived(identity, session.id, archive.number)
+                return session, archive, said
         raise NotFoundError(
-            f"session {name!r} has no archive {archive_id!r}",
+            f"session {session.id!r} has no archive {archive_id!r}",
             {"resource": archive_id, "type": "archive"},
         )
 

@@ -18,6 +18,7 @@ from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.sessions.conversations import Conversations
 from contextfind.wiring.answering import build_answerer
 from contextfind.wiring.background import start_background
 from contextfind.wiring.engines import Engines, open_engines
@@ -47,6 +48,7 @@ class House:
     adding: Adding
     jobs: Jobs
     settling: Settling
+    conversations: Conversations
     uploads: UploadShelf
     identities: IdentityStore
     clock: Clock
@@ -98,6 +100,7 @@ class House:
                 adding=background.adding,
                 jobs=background.jobs,
                 settling=settling,
+                conversations=Conversations(engines.sessions, around.clock, around.new_id),
                 uploads=engines.uploads,
                 identities=engines.identities,
                 clock=around.clock,

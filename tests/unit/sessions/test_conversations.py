@@ -117,7 +117,7 @@ class TestIds:
         await desk.archive("hello")
         assert (await desk.all.get(ANN, " s ")).id == "s"
         assert (await desk.all.context(ANN, "s\n", 9)).session.id == "s"
-        assert (await desk.all.archive(ANN, " s", "archive_001"))[0].number == 1
+        assert (await desk.all.archive(ANN, " s", "archive_001"))[1].number == 1
         assert len((await desk.all.recollect(ANN, " s ")).messages) == 1
         assert await desk.all.delete(ANN, " s ") == "s"
 
@@ -216,11 +216,10 @@ class TestArchives:
     async def test_they_are_listed_newest_first_and_read_by_their_id(self, desk):
         await desk.archive("one", "two")
         await desk.archive("three")
-        assert [one.id for one in await desk.all.archives(ANN, "s")] == [
-            "archive_002",
-            "archive_001",
-        ]
-        archive, messages = await desk.all.archive(ANN, "s", "archive_001")
+        session, archives = await desk.all.archives(ANN, "s")
+        assert [one.id for one in archives] == ["archive_002", "archive_001"]
+        assert session.commit_count == 2
+        _, archive, messages = await desk.all.archive(ANN, "s", "archive_001")
         assert archive.overview == "overview 1"
         assert [one.text for one in messages] == ["one", "two"]
 
