@@ -12,6 +12,7 @@ from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.sessions.commit import Committer
 from contextfind.sessions.conversations import Conversations
 
 
@@ -32,6 +33,8 @@ class House(Protocol):
     def writer(self) -> Writer: ...  # noqa: D102
     @property
     def adding(self) -> Adding: ...  # noqa: D102
+    @property
+    def committer(self) -> Committer: ...  # noqa: D102
     @property
     def jobs(self) -> Jobs: ...  # noqa: D102
     @property

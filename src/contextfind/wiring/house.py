@@ -18,9 +18,10 @@ from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.sessions.commit import Committer
 from contextfind.sessions.conversations import Conversations
 from contextfind.wiring.answering import build_answerer
-from contextfind.wiring.background import start_background
+from contextfind.wiring.background import Ground, start_background
 from contextfind.wiring.engines import Engines, open_engines
 from contextfind.wiring.services import (
     Workers,
@@ -46,6 +47,7 @@ class House:
     browser: Browser
     writer: Writer
     adding: Adding
+    committer: Committer
     jobs: Jobs
     settling: Settling
     conversations: Conversations
@@ -78,36 +80,51 @@ class House:
         """
         around = surroundings or Surroundings.real()
         async with AsyncExitStack() as stack:
-            engines = await open_engines(settings, around, stack, reembed=reembed)
-            cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
-            stack.callback(cpu.shutdown)
-            desk = build_desk(settings, engines, around, cpu)
-            pulse = Pulse()
-            workers = start_workers(engines, desk, pulse, around)
-            stack.push_async_callback(stop_workers, workers)
-            settling = Settling(engines.store, engines.index, workers.embedding, pulse)
-            ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
-            adds = add_desk(settings, engines, ingest, settling, served)
-            background = await start_background(engines, around, adds, stack)
-            finder = build_finder(settings, engines, workers, around)
-            yield cls(
-                settings=settings,
-                finder=finder,
-                searcher=Searcher(finder),
-                answerer=build_answerer(settings, engines, finder, workers.uses.count, stack),
-                browser=Browser(engines.store, engines.blobs, workers.uses.count),
-                writer=Writer(desk),
-                adding=background.adding,
-                jobs=background.jobs,
-                settling=settling,
-                conversations=Conversations(engines.sessions, around.clock, around.new_id),
-                uploads=engines.uploads,
-                identities=engines.identities,
-                clock=around.clock,
-                new_id=around.new_id,
-                _engines=engines,
-                _workers=workers,
-            )
+            yield await cls._built(settings, around, stack, served, reembed=reembed)
+
+    @classmethod
+    async def _built(
+        cls,
+        settings: Settings,
+        around: Surroundings,
+        stack: AsyncExitStack,
+        served: Sequence[Path],
+        *,
+        reembed: bool,
+    ) -> "House":
+        engines = await open_engines(settings, around, stack, reembed=reembed)
+        cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
+        stack.callback(cpu.shutdown)
+        desk = build_desk(settings, engines, around, cpu)
+        pulse = Pulse()
+        workers = start_workers(engines, desk, pulse, around)
+        stack.push_async_callback(stop_workers, workers)
+        settling = Settling(engines.store, engines.index, workers.embedding, pulse)
+        ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
+        adds = add_desk(settings, engines, ingest, settling, served)
+        finder = build_finder(settings, engines, workers, around)
+        writer = Writer(desk)
+        ground = Ground(settings, engines, around, finder, writer, settling, cpu)
+        background = await start_background(ground, adds, stack)
+        return cls(
+            settings=settings,
+            finder=finder,
+            searcher=Searcher(finder),
+            answerer=build_answerer(settings, engines, finder, workers.uses.count, stack),
+            browser=Browser(engines.store, engines.blobs, workers.uses.count),
+            writer=writer,
+            adding=background.adding,
+            committer=background.committer,
+            jobs=background.jobs,
+            settling=settling,
+            conversations=Conversations(engines.sessions, around.clock, around.new_id),
+            uploads=engines.uploads,
+            identities=engines.identities,
+            clock=around.clock,
+            new_id=around.new_id,
+            _engines=engines,
+            _workers=workers,
+        )
 
     async def readiness(self) -> Mapping[str, str]:
         """Return `ok` or one line of what is wrong for: store, index, embedder, and each worker."""
