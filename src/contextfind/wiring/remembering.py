@@ -5,12 +5,10 @@ from contextlib import AsyncExitStack
 from contextfind.config.model import Settings
 from contextfind.ingestion.writing import Writer
 from contextfind.retrieval.finder import Finder
-from contextfind.sessions.memories import ExtractionRules, MemoryExtractor
+from contextfind.sessions.memories import MemoryExtractor
 from contextfind.sessions.notebook import MemoryDesk
 from contextfind.wiring.engines import Engines
 from contextfind.wiring.models import open_chat
-
-_SLACK = 60.0  # seconds for all that is no call of the model: finding what is known, writing
 
 
 def build_memories(
@@ -21,8 +19,3 @@ def build_memories(
     if model is None:
         return None
     return MemoryExtractor(model, MemoryDesk(finder, writer, engines.store, engines.blobs))
-
-
-def extraction_seconds(settings: Settings) -> float:
-    """Return how long the memories of one archive may take: a slow model answers each call in time."""
-    return ExtractionRules().window.windows * settings.vlm.timeout + _SLACK
