@@ -1,0 +1,1 @@
+"""Repositories of other machines, fetched with git."""
