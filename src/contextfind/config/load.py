@@ -37,18 +37,23 @@ def load_settings(
     path: str | None,
     environ: Mapping[str, str],
     overrides: Mapping[str, object] | None = None,
+    *,
+    optional: bool = False,
 ) -> Loaded:
     """Read the first ov.conf there is; the environment, then `overrides`, have the last word.
 
     path: this file and no other. Without it: the one that CONTEXTFIND_CONFIG or
         OPENVIKING_CONFIG_FILE names, ./ov.conf, ~/.contextfind/ov.conf, none.
     overrides: by dotted path (`server.port`); None says nothing.
+    optional: a `path` where nothing is counts as an empty file.
 
     Raises:
         ConfigError: the file cannot be read, or a section, key or value is wrong.
 
     """
     file = _file(path, environ)
+    if optional and path and not Path(path).exists():
+        file = None
     layers = [
         Layer() if file is None else file_layer(_parsed(file), str(file), environ),
         environment_layer(environ),

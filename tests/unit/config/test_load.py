@@ -315,3 +315,18 @@ def test_the_example_loads_and_says_the_defaults() -> None:
     settings = loaded.settings
     assert settings.model_copy(update={"vlm": Settings().vlm}) == Settings()
     assert settings.vlm.model == ""
+
+
+def test_a_file_that_may_be_missing_counts_as_empty_and_no_other_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ov.conf").write_text('{"server": {"port": 7}}', encoding="utf-8")
+    environ = {"HOME": str(tmp_path), "CONTEXTFIND_LOG__LEVEL": "error"}
+    loaded = load_settings("other.conf", environ, {"storage.path": "d"}, optional=True)
+    assert loaded.source == "defaults"
+    assert (loaded.settings.server.port, loaded.settings.log.level) == (1933, "error")
+    assert loaded.settings.storage.path == "d"
+    assert load_settings("ov.conf", environ, optional=True).settings.server.port == 7
+    with pytest.raises(ConfigError, match=r"no configuration file other\.conf"):
+        load_settings("other.conf", environ)
