@@ -1,3 +1,28 @@
 """contextfind: a retrieval service for AI agents."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contextfind.client import AsyncClient, Client, ClientError
+
 __version__ = "0.1.0"
+__all__ = ["AsyncClient", "Client", "ClientError", "__version__"]
+
+# Loaded when they are asked for: importing the package itself stays cheap, and pulls in no engine.
+_OFFERED = {
+    "AsyncClient": "contextfind.client",
+    "Client": "contextfind.client",
+    "ClientError": "contextfind.client",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Return what the package offers by name."""
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_OFFERED[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__]

@@ -30,15 +30,15 @@ async def ls(
     """List a directory."""
     listing = await connection.client.ls(uri, limit=limit, offset=offset)
     if connection.as_json:
-        show_json(listing.entries)
+        show_json([entry.raw for entry in listing.entries])
         return
     made = table("size", "changed", "name", "abstract")
     for entry in listing.entries:
         made.add_row(
-            "" if entry["isDir"] else size(entry["size"]),
-            changed(entry["modTime"]),
+            "" if entry.is_dir else size(entry.size),
+            changed(entry.mod_time),
             _shown_name(entry),
-            short(entry.get("abstract") or "", 100),
+            short(entry.abstract, 100),
         )
     show(made if listing.entries else "(empty)")
     if listing.has_more:
@@ -55,7 +55,7 @@ async def tree(
     """Show what lies below a directory."""
     listing = await connection.client.tree(uri, depth=depth, limit=limit)
     if connection.as_json:
-        show_json(listing.entries)
+        show_json([entry.raw for entry in listing.entries])
         return
     show(drawn(uri, listing))
     if listing.has_more:
@@ -86,10 +86,10 @@ def drawn(uri: str, listing: Listing) -> Tree:
     top = Tree(Text(uri))
     branches: dict[PurePosixPath, Tree] = {PurePosixPath(): top}
     for entry in listing.entries:
-        path = PurePosixPath(entry.get("rel_path") or entry["uri"].rpartition("/")[2])
-        label = Text(_shown_name(entry), style="bold" if entry["isDir"] else "")
-        if entry.get("abstract"):
-            label.append("  " + short(entry.get("abstract") or "", 80), style="dim")
+        path = PurePosixPath(entry.rel_path or entry.uri.rpartition("/")[2])
+        label = Text(_shown_name(entry), style="bold" if entry.is_dir else "")
+        if entry.abstract:
+            label.append("  " + short(entry.abstract, 80), style="dim")
         branches[path] = _branch(branches, path.parent).add(label)
     return top
 
@@ -101,8 +101,8 @@ def _branch(branches: dict[PurePosixPath, Tree], path: PurePosixPath) -> Tree:
 
 
 def _shown_name(entry: Entry) -> str:
-    name = entry.get("name") or entry["uri"].rstrip("/").rpartition("/")[2]
-    return name + ("/" if entry["isDir"] else "")
+    name = entry.name or entry.uri.rstrip("/").rpartition("/")[2]
+    return name + ("/" if entry.is_dir else "")
 
 
 def changed(time: str) -> str:

@@ -10,7 +10,7 @@ import typer
 
 from contextfind.cli.complaint import Complaint, about
 from contextfind.cli.screen import complain
-from contextfind.client import DEFAULT_URL, Client, ClientError
+from contextfind.client import DEFAULT_URL, AsyncClient, ClientError
 
 Output = Literal["table", "json"]
 SERVER_PANEL = "Server and output"
@@ -20,19 +20,22 @@ SERVER_PANEL = "Server and output"
 class Connection:
     """What a client command works with; `as_json`: the answer is read by a program."""
 
-    client: Client
+    client: AsyncClient
     as_json: bool
 
 
 Command = Callable[..., Coroutine[Any, Any, None]]  # its first argument is a Connection
 
 
-def client_command(app: typer.Typer, name: str) -> Callable[[Command], Command]:
+def client_command(
+    app: typer.Typer, name: str, options: Callable[..., None] | None = None
+) -> Callable[[Command], Command]:
     """Return a decorator that makes a coroutine function a command of `app`.
 
     The command takes the function's own arguments and --url, --key, --output, --json; what the
     client or the function complains about becomes one line and an exit code.
     `name` is all that is typed (`keys list`); `app` knows it by its last word.
+    options: a function whose parameters are options, too; the command gets them as keywords (`**`).
     """
 
     def register(command: Command) -> Command:
@@ -40,8 +43,11 @@ def client_command(app: typer.Typer, name: str) -> Callable[[Command], Command]:
             shared = {word: given.pop(word) for word in _SHARED}
             _run(command, name, shared, given)
 
-        own = list(inspect.signature(command).parameters.values())[1:]
+        own = [p for p in _parameters(command)[1:] if p.kind is not p.VAR_KEYWORD]
         hints = get_type_hints(command, include_extras=True)
+        if options is not None:
+            own += _parameters(options)
+            hints |= get_type_hints(options, include_extras=True)
         run.__doc__ = command.__doc__
         run.__annotations__ = {word: hints[word] for word in (p.name for p in own)} | _SHARED_HINTS
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -53,11 +59,16 @@ def client_command(app: typer.Typer, name: str) -> Callable[[Command], Command]:
     return register
 
 
+def _parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
 def _run(command: Command, name: str, shared: dict[str, Any], given: dict[str, Any]) -> None:
     as_json = shared["json"] or shared["output"] == "json"
 
     async def talk() -> None:
-        async with Client(shared["url"], shared["key"]) as client:
+        # a person decides whether to try again, and does not want to wait for the bad news
+        async with AsyncClient(shared["url"], shared["key"], retries=0) as client:
             await command(Connection(client, as_json), **given)
 
     try:

@@ -33,9 +33,9 @@ async def write(
     """Write one text file."""
     answer = await connection.client.write(uri, _text(file), mode, tag, wait=wait)
     if connection.as_json:
-        show_json(answer)
+        show_json(answer.raw)
     else:
-        show(f"{answer['uri']}  {answer.get('written_bytes', 0)} bytes")
+        show(f"{answer.uri}  {answer.written_bytes} bytes")
 
 
 @client_command(app, "mkdir")
@@ -62,12 +62,11 @@ async def rm(
     ] = False,
 ) -> None:
     """Remove a file or a directory; what is not there is no error."""
-    answer = await connection.client.remove(uri, recursive=recursive)
+    answer = await connection.client.rm(uri, recursive=recursive)
     if connection.as_json:
-        show_json(answer)
+        show_json(answer.raw)
     else:
-        count = answer.get("estimated_deleted_count", 0)
-        show(f"removed {uri}" if count else f"nothing is stored at {uri}")
+        show(f"removed {uri}" if answer.estimated_deleted_count else f"nothing is stored at {uri}")
 
 
 def _text(file: str) -> str:

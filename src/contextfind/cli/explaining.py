@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from contextfind.client.answers import Provenance, Step
+from contextfind.client.findings import Provenance, Step
 
 _SCHEME = "viking://"
 _SIGNS = {"keep": ("+ ", "green"), "cut": ("- ", "red")}
@@ -22,12 +22,12 @@ def walk_tree(told: Provenance) -> RenderableType:
     """Return where was looked, how scores are made, and the tree with what was opened, kept and cut."""
     top = _Folder(_SCHEME)
     opened = 0
-    for step in told["thinking_trace"]["events"]:
-        uri = step["uri"]
+    for step in told.thinking_trace.events:
+        uri = step.uri
         if uri is None:
             continue
         segments = [part for part in uri.removeprefix(_SCHEME).split("/") if part]
-        if step["event"] == "open":
+        if step.event == "open":
             opened += 1
             top.at(segments).opened = (opened, step)
         else:
@@ -68,10 +68,10 @@ def _preface(told: Provenance) -> Table:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
     for title, lines in (
-        ("how it was found", [told["query"]]),
-        ("index", told["thinking_trace"].get("index_plans", [])),
+        ("how it was found", [told.query]),
+        ("index", told.thinking_trace.index_plans),
         ("walk", list(_figures(told))),
-        ("scores", [*told["thinking_trace"].get("formulas", []), _SCORES]),
+        ("scores", [*told.thinking_trace.formulas, _SCORES]),
         ("signs", list(_legend(told))),
     ):
         for number, line in enumerate(lines):
@@ -80,19 +80,19 @@ def _preface(told: Provenance) -> Table:
 
 
 def _figures(told: Provenance) -> Iterator[str]:
-    trace = told["thinking_trace"]
-    figures = trace["statistics"]
+    trace = told.thinking_trace
+    figures = trace.statistics
     yield (
         f"{figures['directories_searched']} directories opened, best first, "
         f"in {figures['convergence_rounds']} rounds; {figures['candidates_collected']} candidates"
     )
-    yield from (step["reason"] for step in trace["events"] if step["event"] == "end")
+    yield from (step.reason for step in trace.events if step.event == "end")
 
 
 def _legend(told: Provenance) -> Iterator[str]:
     yield _OPENED
     yield _HITS
-    addresses = [step["uri"] or "" for step in told["thinking_trace"]["events"]]
+    addresses = [step.uri or "" for step in told.thinking_trace.events]
     if any(address.endswith(("/.abstract.md", "/.overview.md")) for address in addresses):
         yield _SUMMARIES
 
@@ -100,7 +100,7 @@ def _legend(told: Provenance) -> Iterator[str]:
 def _grow(tree: Tree, folder: _Folder) -> None:
     """Hang the hits of a directory under it, as they rank, and then the directories in it, by name."""
     for name, step in folder.hits:
-        tree.add(Text.assemble(_SIGNS[step["event"]], name, *_told(step)))
+        tree.add(Text.assemble(_SIGNS[step.event], name, *_told(step)))
     for _, inner in sorted(folder.folders.items()):
         short = inner.shortened()
         _grow(tree.add(_label(short)), short)
@@ -114,5 +114,5 @@ def _label(folder: _Folder) -> Text:
 
 
 def _told(step: Step) -> tuple[str, tuple[str, str]]:
-    score = "" if step["score"] is None else f"  {step['score']:.3f}"
-    return score, (f"  {step['reason']}", "dim")
+    score = "" if step.score is None else f"  {step.score:.3f}"
+    return score, (f"  {step.reason}", "dim")

@@ -1,19 +1,30 @@
 """`find`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from contextfind.cli.connection import Connection, client_command
 from contextfind.cli.explaining import walk_tree
 from contextfind.cli.screen import console, say, short, show, show_json, show_text, table
-from contextfind.client.answers import FindOptions, Found, Hit
+from contextfind.client.findings import Found, Hit
+from contextfind.client.searching import FindOptions
 
 PLAUSIBLE = 0.45  # a best hit below this probably answers something else (docs: the score)
 COLUMNS = ("score", "address", "why", "abstract")
 WIDE = 140  # columns of a terminal below which an address would be folded to fit beside the rest
+
+_SPELLED = {
+    "target": "target_uri",
+    "level": "level",
+    "kind": "context_type",
+    "tag": "tags",
+    "since": "since",
+    "until": "until",
+    "threshold": "score_threshold",
+}
 
 app = typer.Typer()
 
@@ -26,6 +37,7 @@ class Shelf(StrEnum):
     SKILL = "skill"
 
 
+Query = Annotated[str, typer.Argument(help="What you want to know, in your words.")]
 Targets = Annotated[
     list[str] | None,
     typer.Option("--target", "-t", help="Only below this address; repeatable."),
@@ -36,10 +48,7 @@ Levels = Annotated[
 ]
 
 
-@client_command(app, "find")
-async def find(  # noqa: PLR0913 - a command line is its options
-    connection: Connection,
-    query: Annotated[str, typer.Argument(help="What you want to know, in your words.")] = "",
+def conditions(  # noqa: PLR0913 - a command line is its options
     *,
     target: Targets = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100)] = 10,
@@ -63,76 +72,78 @@ async def find(  # noqa: PLR0913 - a command line is its options
         typer.Option("--explain", help="Show the walk: what was opened, kept and cut, and why."),
     ] = False,
 ) -> None:
+    """Carry the options of `find` and `search`; never called."""
+
+
+@client_command(app, "find", conditions)
+async def find(connection: Connection, query: Query = "", **given: Any) -> None:
     """Find what fits a question.
 
     Scores mean the same on every question: below .35 noise, from .45 plausible, from .6 strong.
     """
-    said = _said(
-        target_uri=target,
-        level=level,
-        context_type=kind,
-        tags=tag,
-        since=since,
-        until=until,
-        score_threshold=threshold,
-    )
-    flags = {"include_provenance": True} if explain else {}
-    options = cast("FindOptions", {"limit": limit, "read_content": content, **flags, **said})
-    found = _answer(await connection.client.find(query, **options))
+    found = await connection.client.find(query, **options_of(given))
+    name_unknown(found)
     if connection.as_json:
-        show_json(found)
+        show_json(found.raw)
     else:
-        _show(found, asked=query.strip() != "", narrowed=bool(said))
-        for told in found.get("provenance", ()):
-            show(walk_tree(told))
+        show_found(found, asked=query.strip() != "", narrowed=narrowed(given))
 
 
-def _said(**conditions: object) -> dict[str, object]:
-    """Return the conditions that were given."""
-    return {name: value for name, value in conditions.items() if value is not None}
+def options_of(given: Mapping[str, Any]) -> FindOptions:
+    """Return the options of `conditions` as the API spells them."""
+    said: dict[str, Any] = {
+        name: given[word] for word, name in _SPELLED.items() if given[word] is not None
+    }
+    if given["explain"]:
+        said["include_provenance"] = True
+    return cast("FindOptions", {**said, "limit": given["limit"], "read_content": given["content"]})
 
 
-def _answer(found: Found) -> Found:
-    """Return the server's answer alone; what it has to say about the targets goes to stderr."""
-    unknown = found.pop("unknown_targets", [])
-    if unknown:
-        say(f"nothing is stored at {', '.join(unknown)}", style="yellow")
-    return found
+def narrowed(given: Mapping[str, Any]) -> bool:
+    """Tell whether a condition was given."""
+    return any(given[word] is not None for word in _SPELLED)
+
+
+def show_found(found: Found, *, asked: bool, narrowed: bool) -> None:
+    """Show the hits, and how they were found where that was asked for."""
+    _show(found, asked=asked, narrowed=narrowed)
+    for told in found.provenance:
+        show(walk_tree(told))
+
+
+def name_unknown(found: Found) -> None:
+    """Say at which targets nothing is stored."""
+    if found.unknown_targets:
+        say(f"nothing is stored at {', '.join(found.unknown_targets)}", style="yellow")
 
 
 def _show(found: Found, *, asked: bool, narrowed: bool) -> None:
-    hits = ranked(found)
+    hits = found.hits
     if not hits:
         less = "fewer conditions" if narrowed else "other words"
         say(f"nothing found; try {less}, or add something: contextfind add PATH")
         return
-    if any("content" in hit for hit in hits):
+    if any(hit.content is not None for hit in hits):
         _show_texts(hits)
     else:
         _show_table(hits)
-    if asked and hits[0]["score"] < PLAUSIBLE:
+    if asked and hits[0].score < PLAUSIBLE:
         say("weak matches: probably none of these answers the question", style="yellow")
-
-
-def ranked(found: Found) -> list[Hit]:
-    """Return the hits of all shelves in one order: best first, ties by address."""
-    hits = [*found["memories"], *found["resources"], *found["skills"]]
-    return sorted(hits, key=lambda hit: (-hit["score"], hit["uri"], hit["level"]))
 
 
 def _show_table(hits: Sequence[Hit]) -> None:
     stacked = console().width < WIDE
     made = table("score", "address, why, abstract") if stacked else table(*COLUMNS)
     for hit in hits:
-        why, abstract = short(hit.get("match_reason") or ""), short(hit.get("abstract") or "")
-        cells = [hit["uri"], why, abstract]
+        why, abstract = short(hit.match_reason), short(hit.abstract)
+        cells = [hit.uri, why, abstract]
         if stacked:
             cells = ["\n".join(cell for cell in cells if cell)]
-        made.add_row(f"{hit['score']:.3f}", *cells)
+        made.add_row(f"{hit.score:.3f}", *cells)
     show(made)
 
 
 def _show_texts(hits: Sequence[Hit]) -> None:
     for hit in hits:
-        say(f"{hit['score']:.3f}  {hit['uri']}", style="bold")
-        show_text(hit.get("content") or hit.get("abstract") or "")
+        say(f"{hit.score:.3f}  {hit.uri}", style="bold")
+        show_text(hit.content or hit.abstract)

@@ -20,12 +20,12 @@ async def status(connection: Connection) -> None:
     ready = await client.ready()
     state = await client.status()
     if connection.as_json:
-        show_json({"health": health, "ready": ready, "status": state})
+        show_json({"health": health.raw, "ready": ready.raw, "status": state.raw})
         return
     made = table("what", "value")
-    made.add_row("server", f"{client.url} (version {health['version']}, {health['auth_mode']})")
-    made.add_row("state", ready["status"])
-    for name, value in _flat({"ready": ready["checks"], **state}):
+    made.add_row("server", f"{client.url} (version {health.version}, {health.auth_mode})")
+    made.add_row("state", ready.status)
+    for name, value in _flat({"ready": ready.checks, **state.raw}):
         made.add_row(name, value)
     show(made)
 

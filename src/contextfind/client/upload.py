@@ -1,10 +1,9 @@
 """A file on its way to the server."""
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 
-Progress = Callable[[int, int], None]  # bytes sent so far, bytes in all
+from contextfind.client.exchange import Told
 
 
 class WatchedFile(io.BufferedReader):
@@ -15,14 +14,14 @@ class WatchedFile(io.BufferedReader):
 
     """
 
-    def __init__(self, path: Path, progress: Progress | None) -> None:
+    def __init__(self, path: Path, told: Told | None) -> None:
         super().__init__(io.FileIO(path))
         self._size = path.stat().st_size
-        self._progress = progress
+        self._told = told
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return the next bytes."""
         data = super().read(size)
-        if self._progress is not None:
-            self._progress(self.tell(), self._size)
+        if self._told is not None:
+            self._told(self.tell(), self._size)
         return data

@@ -1,128 +1,150 @@
-"""HTTP as this API speaks it: one server, one key, the envelope taken off."""
+"""HTTP as this API speaks it: one server, one key, one timeout; what went wrong becomes a ClientError."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 import httpx
 
-from contextfind.client.failure import ClientError, failure_of, json_of
+from contextfind.client.exchange import Answer, Request
+from contextfind.client.failure import (
+    ClientError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    UnavailableError,
+)
+from contextfind.client.retrying import RETRIES
 
 DEFAULT_URL = "http://127.0.0.1:1933"
 TIMEOUT = 60.0  # seconds for one answer; every client of this API uses about this
 MAX_SOCKETS = 16  # plenty for one person or agent, harmless for the server
 
 
-class Wire:
-    """The sockets to one server; every method raises ClientError.
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the server is and how it is spoken to, checked.
 
-    timeout: seconds for one answer, where a call names no other.
-    transport: something else than the network, for tests.
+    timeout: seconds for one answer, retries included, where a call names no other. retries: further
+    attempts of what may be sent again.
     """
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None,
-        timeout: float,
-        transport: httpx.AsyncBaseTransport | None,
-    ) -> None:
-        address = _checked_url(url)
-        self.url = str(address).rstrip("/")
-        self.timeout = timeout
-        self._http = httpx.AsyncClient(
-            base_url=address,
-            headers=_key_header(key),
-            limits=httpx.Limits(max_connections=MAX_SOCKETS, max_keepalive_connections=4),
-            trust_env=address.host not in ("127.0.0.1", "localhost", "::1"),  # no proxy to oneself
-            transport=transport,
-        )
+    url: httpx.URL
+    headers: Mapping[str, str]
+    timeout: float
+    retries: int
 
-    async def close(self) -> None:
-        """Let go of the sockets; closing twice is fine."""
-        await self._http.aclose()
+    @classmethod
+    def checked(
+        cls, url: str, api_key: str | None, timeout: float = TIMEOUT, retries: int = RETRIES
+    ) -> "Address":
+        """Return the address.
 
-    async def get(self, path: str, **params: str | int) -> Any:
-        """Return the `result` of a GET."""
-        return result_of(await self.send("GET", path, params=params))
+        Raises:
+            InvalidArgumentError: `url` is none of HTTP, the key holds what no header can, a number
+                makes no sense.
 
-    async def post(
-        self,
-        path: str,
-        body: Mapping[str, object],
-        timeout: float | None = None,  # noqa: ASYNC109 - handed to httpx
-    ) -> Any:
-        """Return the `result` of a POST of JSON."""
-        return result_of(await self.send("POST", path, timeout=timeout, json=body))
+        """
+        if not timeout > 0:
+            raise _wrong(f"timeout is {timeout!r}; expected seconds above 0")
+        if retries < 0:
+            raise _wrong(f"retries is {retries!r}; expected 0 or more")
+        return cls(_checked_url(url), _key_header(api_key), timeout, retries)
 
-    async def put(self, path: str, body: Mapping[str, object]) -> Any:
-        """Return the `result` of a PUT of JSON."""
-        return result_of(await self.send("PUT", path, json=body))
+    @property
+    def text(self) -> str:
+        """Where the server is, without a slash at the end."""
+        return str(self.url).rstrip("/")
 
-    async def delete(self, path: str) -> Any:
-        """Return the `result` of a DELETE."""
-        return result_of(await self.send("DELETE", path))
-
-    async def send(
-        self,
-        method: str,
-        path: str,
-        timeout: float | None = None,  # noqa: ASYNC109 - handed to httpx
-        **parts: Any,
-    ) -> httpx.Response:
-        """Return the answer, whatever its status; `parts` are httpx's (json, params, files)."""
-        patience = self.timeout if timeout is None else timeout
-        try:
-            return await self._http.request(method, path, timeout=patience, **parts)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise ClientError(
-                "UNAVAILABLE",
-                f"nothing answers at {self.url} ({_reason(error)}); "
-                "is the server running? start it with: contextfind serve",
-            ) from error
-        except httpx.TimeoutException as error:
-            raise ClientError(
-                "DEADLINE_EXCEEDED", f"no answer from {self.url} within {patience:g} s"
-            ) from error
-        except httpx.TransportError as error:
-            raise ClientError(
-                "UNAVAILABLE", f"the connection to {self.url} broke: {_reason(error)}"
-            ) from error
+    def http_options(self) -> dict[str, Any]:
+        """Return what both kinds of httpx clients are made with."""
+        return {
+            "base_url": self.url,
+            "headers": dict(self.headers),
+            "limits": httpx.Limits(max_connections=MAX_SOCKETS, max_keepalive_connections=4),
+            # no proxy to oneself
+            "trust_env": self.url.host not in ("127.0.0.1", "localhost", "::1"),
+        }
 
 
-def body_of(response: httpx.Response) -> dict[str, Any]:
-    """Return the JSON object of a good answer, else raise its error."""
-    body = json_of(response)
-    if not response.is_success or not isinstance(body, dict):
-        raise failure_of(response)
-    return body
+def parts_of(request: Request[Any]) -> dict[str, Any]:
+    """Return method, path and content the way httpx takes them, the file of an upload apart.
+
+    Raises:
+        InvalidArgumentError: the body cannot be written as JSON.
+
+    """
+    parts: dict[str, Any] = {"method": request.method, "url": request.path}
+    if request.params:
+        parts["params"] = dict(request.params)
+    if request.body is not None:
+        parts["content"] = _json(request.body)
+        parts["headers"] = {"Content-Type": "application/json"}
+    return parts
 
 
-def result_of(response: httpx.Response) -> Any:
-    """Return the `result` of a good answer, else raise its error."""
-    body = body_of(response)
-    if body.get("status") != "ok" or "result" not in body:
-        raise failure_of(response)
-    return body["result"]
+def answer_of(response: httpx.Response, content: bytes) -> Answer:
+    """Return what came back."""
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status_code, headers, content, str(response.url))
 
 
-def names_in(response: httpx.Response, header: str) -> list[str]:
-    """Return the names in a header: comma separated, percent-encoded."""
-    line = response.headers.get(header, "")
-    return [unquote(name) for name in line.split(",") if name]
+@contextmanager
+def complaining(address: Address, patience: float) -> Iterator[None]:
+    """Turn what goes wrong below HTTP into an error of the client."""
+    url = address.text
+    try:
+        yield
+    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        raise UnavailableError(
+            "UNAVAILABLE",
+            f"nothing answers at {url} ({_reason(error)}); "
+            "is the server running? start it with: contextfind serve",
+        ) from error
+    except (httpx.TimeoutException, TimeoutError) as error:
+        raise late(address, patience) from error
+    except httpx.RequestError as error:
+        raise UnavailableError(
+            "UNAVAILABLE", f"the connection to {url} broke: {_reason(error)}"
+        ) from error
+
+
+def late(address: Address, patience: float) -> DeadlineExceededError:
+    """Return the error of an answer that did not come in time."""
+    message = f"no answer from {address.text} within {patience:g} s"
+    return DeadlineExceededError("DEADLINE_EXCEEDED", message)
+
+
+def _json(body: Mapping[str, object]) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain).encode()
+    except (TypeError, ValueError) as error:  # half of a character is a ValueError, too
+        raise _wrong(f"what is to be sent cannot be written as JSON: {error}") from error
+
+
+def _plain(value: object) -> object:
+    """Return what JSON has for a value it does not know: a list for whatever stands in a row."""
+    if isinstance(value, Iterable):
+        return list(value)
+    raise TypeError(f"{value!r} is no JSON")
 
 
 def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
+def _wrong(message: str) -> ClientError:
+    return InvalidArgumentError("INVALID_ARGUMENT", message)
+
+
 def _checked_url(text: str) -> httpx.URL:
     try:
         url = httpx.URL(text)
     except httpx.InvalidURL as error:
-        raise ClientError("INVALID_ARGUMENT", f"url {text!r} is no address: {error}") from error
+        raise _wrong(f"url {text!r} is no address: {error}") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise ClientError("INVALID_ARGUMENT", f"url {text!r} must start with http:// or https://")
+        raise _wrong(f"url {text!r} must start with http:// or https://")
     return url
 
 
@@ -130,5 +152,5 @@ def _key_header(key: str | None) -> dict[str, str]:
     if not key:
         return {}
     if not (key.isascii() and key.isprintable()) or key != key.strip():
-        raise ClientError("INVALID_ARGUMENT", "the key holds characters that no key has")
+        raise _wrong("the key holds characters that no key has")
     return {"X-API-Key": key}

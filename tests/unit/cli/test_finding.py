@@ -1,12 +1,13 @@
 import io
 import json
 from contextlib import redirect_stdout
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from contextfind.cli.finding import _show_table
-from contextfind.client.answers import Hit
+from contextfind.client.findings import Hit
+from contextfind.client.shaping import shaped
 from tests.unit.cli.calling import call, error_of
 from tests.unit.cli.stub_server import StubServer
 
@@ -225,7 +226,7 @@ class Terminal(io.StringIO):
 
 def test_a_narrow_terminal_keeps_addresses_on_one_line() -> None:
     address = "viking://resources/docs/release/rollback-of-a-release.md"
-    one = cast("Hit", hit(address, 0.7, abstract="What to do"))
+    one = shaped(Hit, hit(address, 0.7, abstract="What to do"))
     with redirect_stdout(Terminal()) as written:
         _show_table([one])
     assert f"{address}\n" in written.getvalue()

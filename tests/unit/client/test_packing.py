@@ -2,7 +2,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from contextfind.cli.packing import Choice, Packed, pack
+from contextfind.client.packing import Choice, Packed, pack
 
 
 def plant(root: Path, *paths: str) -> Path:

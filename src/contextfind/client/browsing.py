@@ -1,0 +1,87 @@
+"""The tree as a file system."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from contextfind.client.answers import Entry, Listing, Removed, Written
+from contextfind.client.envelope import API, body_of, nothing, result, result_of
+from contextfind.client.exchange import Answer, Request
+from contextfind.client.flow import Flow, ask
+from contextfind.client.shaping import shaped
+
+WriteMode = Literal["create", "replace", "append"]
+PAGE = 256  # entries of a listing, as the server's own default
+_Params = Mapping[str, str | int]
+NODES = 1000  # entries of a tree
+
+
+def read(uri: str) -> Flow[str]:
+    """Return the text of a file."""
+    return ask(_text("content/read", uri))
+
+
+def abstract(uri: str) -> Flow[str]:
+    """Return the short text (level 0) of a directory or file."""
+    return ask(_text("content/abstract", uri))
+
+
+def overview(uri: str) -> Flow[str]:
+    """Return the longer text (level 1) of a directory."""
+    return ask(_text("content/overview", uri))
+
+
+def ls(uri: str, limit: int = PAGE, offset: int = 0) -> Flow[Listing]:
+    """Return a page of a directory's children, by name."""
+    params: _Params = {"uri": uri, "limit": limit, "offset": offset}
+    return ask(Request("GET", f"{API}/fs/ls", _listing, params, again=True))
+
+
+def tree(uri: str, depth: int = 3, limit: int = NODES) -> Flow[Listing]:
+    """Return what lies below a directory, by address, at most `depth` levels down."""
+    params: _Params = {"uri": uri, "level_limit": depth, "node_limit": limit}
+    return ask(Request("GET", f"{API}/fs/tree", _listing, params, again=True))
+
+
+def stat(uri: str) -> Flow[Entry]:
+    """Return one entry."""
+    return ask(Request("GET", f"{API}/fs/stat", result(Entry), {"uri": uri}, again=True))
+
+
+def mkdir(uri: str, description: str = "") -> Flow[None]:
+    """Make a directory; ConflictError when it is there."""
+    body = {"uri": uri, "description": description}
+    return ask(Request("POST", f"{API}/fs/mkdir", nothing, body=body))
+
+
+def write(
+    uri: str,
+    content: str,
+    mode: WriteMode = "replace",
+    tags: Sequence[str] | None = None,
+    *,
+    wait: bool = True,
+) -> Flow[Written]:
+    """Write a text file; with `wait` it can be found then.
+
+    Tags are `key=value`; None leaves those that are there.
+    """
+    body: dict[str, object] = {"uri": uri, "content": content, "mode": mode, "wait": wait}
+    if tags is not None:
+        body["tags"] = tags
+    path, again = f"{API}/content/write", mode == "replace"
+    return ask(Request("POST", path, result(Written), body=body, again=again))
+
+
+def rm(uri: str, *, recursive: bool = False) -> Flow[Removed]:
+    """Remove a file, or with `recursive` a directory; what is not there is no error."""
+    params = {"uri": uri, "recursive": "true" if recursive else "false"}
+    return ask(Request("DELETE", f"{API}/fs", result(Removed), params, again=True))
+
+
+def _text(route: str, uri: str) -> Request[str]:
+    return Request("GET", f"{API}/{route}", result(str), {"uri": uri}, again=True)
+
+
+def _listing(answer: Answer) -> Listing:
+    entries = shaped(tuple[Entry, ...], result_of(answer))
+    return Listing(entries, bool(body_of(answer).get("has_more", False)))
