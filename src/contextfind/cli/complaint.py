@@ -80,7 +80,8 @@ def _mistaken(error: ClientError) -> str:
 def _hint(error: ClientError, command: str) -> str:
     if error.code == "UNAVAILABLE" and error.status is None:
         return ""  # the message itself says how a server is started
-    return _HINTS.get(error.code, "").format(command=command)
+    hint = _HINTS_OF.get((error.code, command.partition(" ")[0])) or _HINTS.get(error.code, "")
+    return hint.format(command=command)
 
 
 _HINTS: Mapping[str, str] = {
@@ -91,6 +92,11 @@ _HINTS: Mapping[str, str] = {
     "INVALID_ARGUMENT": "see: contextfind {command} --help",
     "UNAVAILABLE": "see what is missing with: contextfind status",
     "DEADLINE_EXCEEDED": "it may still be working; look again with: contextfind status",
+}
+
+_HINTS_OF: Mapping[tuple[str, str], str] = {  # of one group of commands, in place of the above
+    ("NOT_FOUND", "session"): "see what is there with: contextfind session list",
+    ("NOT_FOUND", "skills"): "see what is there with: contextfind skills list",
 }
 
 _MISTAKEN: Mapping[str, str] = {  # by what the address really is

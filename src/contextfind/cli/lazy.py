@@ -22,6 +22,7 @@ class Offer:
 _SERVER = "Run a server"
 _FILL = "Fill it"
 _ASK = "Ask it"
+_TALK = "Hold a conversation"
 _ADMIN = "Accounts and keys"
 
 OFFERS: Mapping[str, Offer] = {
@@ -41,9 +42,12 @@ OFFERS: Mapping[str, Offer] = {
     "mkdir": Offer("editing", _FILL, "Make a directory."),
     "rm": Offer("editing", _FILL, "Remove a file or a directory."),
     "find": Offer("finding", _ASK, "Find what fits a question."),
+    "search": Offer("searching", _ASK, "Find what a question means in a conversation."),
     "ls": Offer("browsing", _ASK, "List a directory."),
     "tree": Offer("browsing", _ASK, "Show what lies below a directory."),
     "read": Offer("browsing", _ASK, "Print a file."),
+    "session": Offer("sessions", _TALK, "Start, continue, look at or end a conversation."),
+    "skills": Offer("skills", _FILL, "List, add, read, find or remove skills."),
     "accounts": Offer("admin", _ADMIN, "List or create accounts (root key)."),
     "users": Offer("admin", _ADMIN, "List, create, change or remove the users of an account."),
     "keys": Offer("admin", _ADMIN, "List, create, rotate or revoke keys."),
