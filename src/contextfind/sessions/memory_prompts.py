@@ -13,6 +13,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ports import Message
 from contextfind.sessions.excerpt import in_chinese
 from contextfind.sessions.memory_files import Memory
+from contextfind.sessions.messages import readable
 
 _PROMPTS = files("contextfind.sessions") / "prompts"
 _FRAME = 60  # tokens of JSON around a message, at most: its time, its role, its speaker
@@ -27,12 +28,12 @@ class WindowRules:
 
     tokens: told of the conversation in one call; with the prompt, what is known, and the answer this
         fits into a model that reads 16,000. message_tokens: told of one message; of a longer one
-        beginning and end. windows: calls for one archive; 8 hold 48,000 tokens, and clients commit at
-        some 10,000.
+        beginning and end, so that a window holds five at the least. windows: calls for one archive; 8
+        hold 48,000 tokens, and clients commit at some 10,000.
     """
 
     tokens: int = 6_000
-    message_tokens: int = 1_500
+    message_tokens: int = 1_000
     windows: int = 8
 
 
@@ -92,16 +93,17 @@ def windows(
     found: list[Window] = []
     group: list[tuple[SessionMessage, Mapping[str, str]]] = []
     room = rules.tokens
-    telling = [message for message in messages if message.text.strip()]
+    telling = [(message, text) for message in messages if (text := _spoken(message))]
     for index in reversed(range(len(telling))):  # so that what finds no room is the oldest
-        said = _said(telling[index], rules)
+        message, text = telling[index]
+        said = _said(message, text, rules)
         cost = estimated_tokens(json.dumps(said, ensure_ascii=False)) + 1
         if group and cost > room:
             found.append(_window(group))
             group, room = [], rules.tokens
             if len(found) == rules.windows:
-                return found[::-1], telling[: index + 1]
-        group.append((telling[index], said))
+                return found[::-1], [left for left, _ in telling[: index + 1]]
+        group.append((message, said))
         room -= cost
     if group:
         found.append(_window(group))
@@ -113,15 +115,24 @@ def _window(newest_first: Sequence[tuple[SessionMessage, Mapping[str, str]]]) ->
     return Window([message for message, _ in pairs], [said for _, said in pairs])
 
 
-def _said(message: SessionMessage, rules: WindowRules) -> Mapping[str, str]:
+def _spoken(message: SessionMessage) -> str:
+    """Return what was said; of a message that says something, not what was looked up on the way.
+
+    Else a memory that was recalled would be learnt again, from every conversation it helped in.
+    """
+    said = readable([part for part in message.parts if part.get("type") == "text"])
+    return said.strip() or plain_text(message.text).strip()
+
+
+def _said(message: SessionMessage, text: str, rules: WindowRules) -> Mapping[str, str]:
     limit = min(rules.message_tokens, rules.tokens // 2 - _FRAME)  # JSON may double it: quotes
     if message.role not in _SPEAKERS:
         limit //= _ASIDE
-    said = {"at": f"{message.created_at:%Y-%m-%d %H:%M}", "role": message.role[:20]}
+    said = {"at": f"{message.created_at:%Y-%m-%d %H:%M}", "role": plain_text(message.role[:20])}
     peer = message.extra.get("peer_id")
     if isinstance(peer, str) and peer.strip():
-        said["who"] = peer.strip()[:40]
-    return said | {"text": _within(plain_text(message.text.strip()), limit)}
+        said["who"] = plain_text(peer.strip()[:40])
+    return said | {"text": _within(text, limit)}
 
 
 def _within(text: str, tokens: int) -> str:

@@ -16,6 +16,7 @@ from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.scope import visible_to
 from contextfind.domain.tags import parse_tags
+from contextfind.domain.tokens import estimated_tokens
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.writing import WriteMode, Writer
 from contextfind.ports import BlobStore, RecordStore, body_of
@@ -35,7 +36,8 @@ from contextfind.sessions.memory_files import (
 
 _NEAREST = 8  # memories that fit what is said
 _NEWEST = 4  # memories; those that the index may not show yet, and what the talk goes on about
-_OFFERED = 8_000  # characters of known memories in one prompt, some 2,000 tokens
+_OFFERED = 2_000  # tokens of known memories in one prompt
+_FRAME = 20  # tokens of JSON around one of them
 _WHOLE = 2_000  # characters of one; of a longer one only the beginning is told
 _LONGEST = 8_000  # characters a memory may grow to by what is added to it
 _QUERIES = 3  # finds for one window
@@ -121,7 +123,7 @@ class Notebook:
             if entry is None or not entry.memory.text:
                 continue
             shown = replace(entry.memory, text=entry.memory.text[:_WHOLE])
-            room -= len(shown.title) + len(shown.text)
+            room -= estimated_tokens(f"{uri}{shown.title}{shown.text}") + _FRAME
             if room < 0:
                 break
             told[uri] = shown

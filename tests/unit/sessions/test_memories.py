@@ -14,6 +14,7 @@ from contextfind.domain.errors import UnavailableError
 from contextfind.domain.filters import OneOf
 from contextfind.domain.identity import Identity
 from contextfind.domain.scope import visible_to
+from contextfind.domain.tokens import estimated_tokens
 from contextfind.domain.uri import Uri
 from contextfind.ports import Message
 from contextfind.sessions.memories import ExtractionRules, MemoryExtractor
@@ -382,6 +383,22 @@ async def test_what_fits_what_is_said_is_offered_however_old_it_is(home: Househo
     known = model.known()
     assert next(iter(known)) == "facts/tea.md"
     assert len(known) <= 12
+
+
+async def test_R139_a_prompt_stays_within_its_budget_and_the_last_hold_the_last_messages(  # noqa: N802
+    home: Household,
+) -> None:
+    for n in range(12):
+        text = "安喜欢用蓝色的壶喝乌龙茶" * 150
+        await home.writer.write(ANN, Uri(f"{TOP}/facts/{n}.md"), text, "create")
+    model = ScriptedChat([])
+    messages = said(*(f"{n} " + "word " * 100 for n in range(2_000)))
+    await extractor(home, model).extract(ANN, "s", ARCHIVE, messages)
+    assert len(model.asked) == 8
+    for asked in model.asked:
+        assert sum(estimated_tokens(one.text) for one in asked) <= 10_000
+    told = json.loads(model.asked[-1][1].text)["messages"]
+    assert [one["text"].split()[0] for one in told[-5:]] == ["1995", "1996", "1997", "1998", "1999"]
 
 
 async def test_known_memories_take_a_bounded_room_and_one_cut_short_is_not_replaced(

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contextfind.domain.conversation import SessionMessage
+from contextfind.domain.plain_text import plain_text
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.domain.uri import Uri
 from contextfind.sessions.memory_files import Memory, MemoryKind
@@ -44,7 +46,7 @@ def test_windows_stay_within_their_budget_and_lose_nothing_silently(
     for window in found:
         assert estimated_tokens(json.dumps(window.said, ensure_ascii=False)) <= SMALL.tokens
     told = sum(len(window.said) for window in found)
-    assert told + len(left_out) == sum(bool(text.strip()) for text in texts)
+    assert told + len(left_out) == sum(bool(plain_text(text).strip()) for text in texts)
 
 
 def test_R139_of_too_many_messages_the_newest_are_read() -> None:  # noqa: N802
@@ -65,6 +67,17 @@ def test_of_a_long_message_beginning_and_end_are_told_and_of_a_tool_less() -> No
         assert "\n[…]\n" in one["text"]
     assert 300 < len(said["text"]) <= 400
     assert len(aside["text"]) <= 100
+
+
+def test_what_was_looked_up_on_the_way_is_not_told_again() -> None:
+    (message,) = talk("As you like oolong: here.\nAnn drinks oolong.", role="assistant")
+    spoken = {"type": "text", "text": "As you like oolong: here."}
+    recalled = {"type": "context", "abstract": "Ann drinks oolong."}
+    (said,) = windows([replace(message, parts=[recalled, spoken])], SMALL)[0][0].said
+    assert said["text"] == "As you like oolong: here."
+    tool = replace(message, parts=[{"type": "tool", "tool_output": "3 files"}], text="3 files")
+    (said,) = windows([tool], SMALL)[0][0].said
+    assert said["text"] == "3 files"
 
 
 def test_who_speaks_is_told_where_it_is_known() -> None:
