@@ -5,15 +5,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from contextfind.client import AsyncClient, Client, ClientError
+    from contextfind.pipeline import AsyncRAGQueryPipeline, RAGQueryPipeline
 
 __version__ = "0.1.0"
-__all__ = ["AsyncClient", "Client", "ClientError", "__version__"]
+__all__ = [
+    "AsyncClient",
+    "AsyncRAGQueryPipeline",
+    "Client",
+    "ClientError",
+    "RAGQueryPipeline",
+    "__version__",
+]
 
 # Loaded when they are asked for: importing the package itself stays cheap, and pulls in no engine.
 _OFFERED = {
     "AsyncClient": "contextfind.client",
+    "AsyncRAGQueryPipeline": "contextfind.pipeline",
     "Client": "contextfind.client",
     "ClientError": "contextfind.client",
+    "RAGQueryPipeline": "contextfind.pipeline",
 }
 
 
