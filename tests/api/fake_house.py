@@ -26,6 +26,7 @@ from contextfind.ingestion.writing import WriteMode, Written
 from contextfind.ports import Job, JobState, Key
 from contextfind.retrieval.browsing import Entry, Listing
 from contextfind.server.auth import digest_of
+from contextfind.sessions.commit import Committed
 from contextfind.sessions.conversations import Conversations
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -237,6 +238,16 @@ class FakeSettling:
         return self.answer
 
 
+class FakeCommitter:
+    def __init__(self) -> None:
+        self.asked: list[tuple[Identity, str, int]] = []
+        self.answer = Committed("s", None, None, 0, "nothing to archive")
+
+    async def commit(self, identity: Identity, session_id: str, keep: int = 0) -> Committed:
+        self.asked.append((identity, session_id, keep))
+        return self.answer
+
+
 class FakeUploads:
     def __init__(self) -> None:
         self.kept: list[tuple[Identity, str, bytes]] = []
@@ -286,6 +297,7 @@ class FakeHouse:
         self.ids = 0
         self.now = NOW
         self.sessions = MemorySessionStore()
+        self.committer = FakeCommitter()
         self.conversations = Conversations(self.sessions, self.clock, self.new_id)
 
     def clock(self) -> datetime:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -10,10 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
-from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
-from contextfind.sessions.messages import Said
 from contextfind.wiring import House
 from tests.api.caller import app_of, calling, error_of
 from tests.api.described import JSON, Description
@@ -26,7 +23,6 @@ BY_TASK = {f"{API}/tasks/{{task_id}}", f"{API}/tasks/{{task_id}}/cancel"}
 BY_KEY = {f"{API}/admin/keys/{{key_id}}", f"{API}/admin/keys/{{key_id}}/rotate"}
 UPLOAD = f"{API}/resources/temp_upload"
 SEARCH = f"{API}/search/search"
-DEV = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 
 # makers first, removers last: each request finds what the ones before have made
 ORDER = [
@@ -35,6 +31,8 @@ ORDER = [
     ("post", f"{API}/resources"),
     ("post", f"{API}/system/wait"),
     ("post", f"{API}/sessions"),
+    ("post", f"{API}/sessions/{{session_id}}/messages"),
+    ("post", f"{API}/sessions/{{session_id}}/commit"),
     ("post", f"{API}/admin/accounts"),
     ("post", f"{API}/admin/accounts/{{account}}/users"),
     ("post", f"{API}/admin/keys"),
@@ -52,16 +50,7 @@ async def http(tmp_path) -> AsyncIterator[httpx.AsyncClient]:
         storage=StorageSettings(path=str(tmp_path / "data")),
         embedding=EmbeddingSettings(provider="hash"),
     )
-
-    @asynccontextmanager
-    async def opened() -> AsyncIterator[House]:
-        async with House.open(settings) as house:
-            said = [Said("user", [{"type": "text", "text": "How do I roll back?"}])]
-            await house.conversations.add(DEV, "session-0", said)
-            await house._engines.sessions.archive(DEV, "session-0", 0, house.clock())
-            yield house
-
-    async with calling(create_app(opened)) as client:
+    async with calling(create_app(lambda: House.open(settings))) as client:
         yield client
 
 
@@ -209,7 +198,7 @@ class Tour:
         self.http = http
         self.page = page
         self.ids = {"account": "acme", "user": "ben"}
-        self.ids |= {"session_id": "session-0", "archive_id": "archive_001"}
+        self.ids |= {"session_id": "session-1", "archive_id": "archive_001"}
 
     async def visit(self, method: str, path: str) -> None:
         if path == UPLOAD:
@@ -279,6 +268,9 @@ REFUSED = [
     ("post", f"{API}/admin/accounts/{{account}}/users", {"user_id": "x"}, 404, "NOT_FOUND"),
     ("get", f"{API}/tasks/{{task_id}}", None, 404, "NOT_FOUND"),
     ("get", f"{API}/fs/stat", None, 400, "INVALID_ARGUMENT"),
+    ("post", f"{API}/sessions/{{session_id}}/commit", {}, 404, "NOT_FOUND"),
+    ("get", f"{API}/sessions/{{session_id}}", None, 404, "NOT_FOUND"),
+    ("post", f"{API}/sessions/{{session_id}}/messages", {}, 400, "INVALID_ARGUMENT"),
     ("post", SEARCH, {}, 400, "INVALID_ARGUMENT"),
     ("post", SEARCH, {"query": "x", "mode": "context"}, 400, "INVALID_ARGUMENT"),
     ("post", SEARCH, {"query": "x", "target_uri": "docs"}, 400, "INVALID_URI"),
@@ -288,7 +280,7 @@ REFUSED = [
 async def test_refusals_are_as_described(http) -> None:
     page = await description_of(http)
     for method, path, body, status, code in REFUSED:
-        where = path.format(account="none", task_id="none")
+        where = path.format(account="none", task_id="none", session_id="none")
         answer = await http.request(method.upper(), where, json=body)
         page.hold(method, path, answer)
         error_of(answer, status, code)
@@ -300,6 +292,7 @@ async def test_what_exists_already_is_refused_as_described(http) -> None:
         (f"{API}/fs/mkdir", {"uri": "viking://resources/x"}),
         (f"{API}/admin/accounts", {"account_id": "acme", "admin_user_id": "ann"}),
         (WRITE, {"uri": "viking://resources/a.md", "content": "a", "mode": "create"}),
+        (f"{API}/sessions", {"session_id": "s"}),
     ):
         page.hold("post", path, await http.post(path, json=body))
         again = await http.post(path, json=body)

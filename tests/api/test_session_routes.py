@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contextfind.domain.conversation import ArchiveState
+from contextfind.domain.conversation import Archive, ArchiveState
 from contextfind.domain.identity import Identity
+from contextfind.ports import Job, JobState
+from contextfind.sessions.commit import Committed
 from tests.api.caller import error_of, result_of
 from tests.api.fake_house import NOW
 
@@ -489,6 +491,53 @@ class TestArchives:
     async def test_of_an_unknown_session(self, api):
         error_of(await get(api, "/archives"), 404, "NOT_FOUND")
         error_of(await get(api, "/archives/archive_001"), 404, "NOT_FOUND")
+
+
+class TestCommit:
+    async def test_what_is_archived_and_which_task_goes_on(self, api):
+        archive = Archive(3, 0, 4, 5, 10, NOW)
+        job = Job("job7", DEV, "session_commit", JobState.PENDING, NOW, NOW)
+        api.house.committer.answer = Committed("s", archive, job, 12)
+        response = await post(api, "commit", {"keep_recent_count": 2})
+        assert result_of(response) == {
+            "session_id": "s",
+            "status": "accepted",
+            "task_id": "job7",
+            "archive_uri": "viking://user/default/sessions/s/history/archive_003",
+            "archived": True,
+            "reason": None,
+            "estimated_active_tokens": 12,
+            "trace_id": response.headers["x-request-id"],
+        }
+        assert [asked[1:] for asked in api.house.committer.asked] == [("s", 2)]
+
+    async def test_nothing_new_but_an_earlier_one_to_go_on_with(self, api):
+        job = Job("job7", DEV, "session_commit", JobState.PENDING, NOW, NOW)
+        api.house.committer.answer = Committed("s", Archive(1, 0, 0, 1, 1, NOW), job, 0, "again")
+        told = result_of(await post(api, "commit", {}))
+        assert (told["status"], told["archived"], told["reason"]) == ("accepted", False, "again")
+        assert told["task_id"] == "job7"
+
+    @pytest.mark.parametrize("body", [None, {}, {"keep_recent_count": None}])
+    async def test_nothing_to_archive_is_skipped(self, api, body):
+        told = result_of(await post(api, "commit", body))
+        assert (told["status"], told["archived"]) == ("skipped", False)
+        assert (told["task_id"], told["archive_uri"]) == (None, None)
+        assert told["reason"] == "nothing to archive"
+        assert api.house.committer.asked[0][2] == 0
+
+    async def test_what_other_versions_send_is_named(self, api):
+        sent = {"retention_mode": "turns", "extraction_metadata": {}, "telemetry": True}
+        response = await post(api, "commit", sent)
+        assert response.headers["x-ignored-fields"] == "extraction_metadata,retention_mode"
+        assert response.json()["telemetry"]["summary"]["operation"] == "sessions.commit"
+
+    @pytest.mark.parametrize("keep", [-1, 1.5, True, "two", 10_001, []])
+    async def test_other_counts_are_refused(self, api, keep):
+        response = await post(api, "commit", {"keep_recent_count": keep})
+        error = error_of(response, 400, "INVALID_ARGUMENT")
+        assert error["message"].startswith("keep_recent_count is ")
+        assert api.house.committer.asked == []
 
 
 @pytest.mark.parametrize("route", ["used", "extract"])

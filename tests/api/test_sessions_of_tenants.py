@@ -91,6 +91,42 @@ async def test_one_of_many_parallel_creations_succeeds(place: Town) -> None:
     assert sorted(one.status_code for one in answers) == [200] + [409] * 9
 
 
+async def test_a_commit_archives_at_once_and_its_task_writes_the_summary(place: Town) -> None:
+    ann = await place.tenant("acme")
+    for text in ("How do I roll back Atlas?", "Stop the canary first.", "And then?"):
+        await say(ann, text)
+    done = result_of(await ann.post(f"{SESSIONS}/s/commit", {"keep_recent_count": 1}))
+    assert (done["status"], done["archived"], done["reason"]) == ("accepted", True, None)
+    assert done["archive_uri"] == "viking://user/ann/sessions/s/history/archive_001"
+    shown = result_of(await ann.get("sessions/s"))
+    assert (shown["message_count"], shown["total_message_count"]) == (1, 3)
+    await ann.settled()
+    task = result_of(await ann.get(f"tasks/{done['task_id']}"))
+    assert (task["status"], task["task_type"]) == ("completed", "session_commit")
+    archive = result_of(await ann.get("sessions/s/archives/archive_001"))
+    assert archive["status"] == "done"
+    assert [one["parts"][0]["text"] for one in archive["messages"]] == [
+        "How do I roll back Atlas?",
+        "Stop the canary first.",
+    ]
+    told = result_of(await ann.get("sessions/s/context"))
+    assert told["latest_archive_overview"] == archive["overview"]
+    assert "Atlas" in archive["overview"]
+    assert await heard(ann) == ["And then?"]
+
+
+async def test_a_commit_of_nothing_is_skipped_and_of_no_session_not_found(place: Town) -> None:
+    ann, ben = await place.account("acme", ["ann", "ben"])
+    result_of(await ann.post(SESSIONS, {"session_id": "s"}))
+    done = result_of(await ann.post(f"{SESSIONS}/s/commit", None))
+    assert (done["status"], done["task_id"], done["archive_uri"]) == ("skipped", None, None)
+    assert done["reason"]
+    for who, session in ((ann, "nope"), (ben, "s")):
+        error = error_of(await who.post(f"{SESSIONS}/{session}/commit", {}), 404, "NOT_FOUND")
+        assert error["details"] == {"resource": session, "type": "session"}
+    error_of(await ann.post(f"{SESSIONS}/%2e%2e/commit", {}), 400, "INVALID_ARGUMENT")
+
+
 async def test_what_was_said_is_there_after_the_house_was_closed_and_opened(tmp_path) -> None:
     async with living(tmp_path) as http:
         await say(Tenant(http), "那怎么回滚？ 🚀", id="m1")

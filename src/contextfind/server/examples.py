@@ -81,6 +81,10 @@ MESSAGES: Mapping[str, object] = {
         ]
     }
 }
+COMMIT: Mapping[str, object] = {
+    "all that was said": {},
+    "all but the last two messages": {"keep_recent_count": 2},
+}
 UNUSED: Mapping[str, object] = {"whatever earlier clients send": {"contexts": [FILE]}}
 
 MKDIR: Mapping[str, object] = {

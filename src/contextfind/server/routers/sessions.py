@@ -6,14 +6,16 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from contextfind.domain.session_ids import parse_session_id
+from contextfind.server.context import request_id_of
 from contextfind.server.envelope import ok
-from contextfind.server.examples import MESSAGE, MESSAGES, SESSION, UNUSED
+from contextfind.server.examples import COMMIT, MESSAGE, MESSAGES, SESSION, UNUSED
 from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire import session_answers as shown
 from contextfind.server.wire.answers import Ok, Page
 from contextfind.server.wire.sessions import (
     BatchBody,
+    CommitBody,
     ContextParams,
     MessageBody,
     SessionBody,
@@ -121,6 +123,27 @@ async def context(
     """Return the last messages, and summaries of what is archived, within a budget of tokens."""
     told = await house.conversations.context(tenant, session_id, asked.token_budget)
     return ok(shown.context_shown(told))
+
+
+@router.post(
+    "/{session_id}/commit",
+    response_model=Ok[shown.CommitShown],
+    responses=may_fail("NOT_FOUND"),
+    openapi_extra=examples(COMMIT),
+)
+async def commit(
+    session_id: str,
+    request: Request,
+    house: TheHouse,
+    tenant: Tenant,
+    body: CommitBody | None = None,
+) -> Response:
+    """Archive what was said; its summary and its memories follow as a task."""
+    asked = body or CommitBody()
+    done = await house.committer.commit(tenant, session_id, asked.keep_recent_count)
+    told = telemetry(request, "sessions.commit") if asked.telemetry else None
+    result = shown.commit_shown(tenant, done, request_id_of(request.scope))
+    return ok(result, telemetry=told, headers=asked.ignored_header())
 
 
 @router.get(

@@ -8,9 +8,11 @@ from pydantic import Field
 from typing_extensions import TypedDict  # before 3.12 pydantic takes no other
 
 from contextfind.domain.conversation import Archive, ArchiveState, Session, SessionMessage
+from contextfind.domain.identity import Identity
 from contextfind.domain.session_ids import archive_uri, session_uri
 from contextfind.server.wire.answers import Address, Amount, Moment, exact
 from contextfind.server.wire.listing import iso
+from contextfind.sessions.commit import Committed
 from contextfind.sessions.conversations import Told
 
 Unknown = Annotated[None, Field(description="Not counted, or not kept, by this server.")]
@@ -179,6 +181,24 @@ class ArchiveShown(ArchiveLine):
 
 
 @exact
+class CommitShown(TypedDict):
+    """What a commit did at once; the task writes the summary and finds memories.
+
+    skipped: nothing was archived and nothing goes on; `reason` says why. An accepted one with a
+    `reason` archived nothing new, but goes on with what an earlier one could not finish.
+    """
+
+    session_id: str
+    status: Literal["accepted", "skipped"]
+    task_id: str | None
+    archive_uri: Address | None
+    archived: bool
+    reason: str | None
+    estimated_active_tokens: Annotated[int, Field(ge=0, description="Of what stays.")]
+    trace_id: Annotated[str, Field(description="The id of the request.")]
+
+
+@exact
 class Noted(TypedDict):
     """A request that changes nothing, and why."""
 
@@ -266,6 +286,21 @@ def context_shown(told: Told) -> dict[str, object]:
             "activeTokens": context.message_tokens,
             "archiveTokens": context.archive_tokens,
         },
+    }
+
+
+def commit_shown(identity: Identity, done: Committed, request_id: str) -> dict[str, object]:
+    """Return what a commit did at once."""
+    name, archive = done.session_id, done.archive
+    return {
+        "session_id": name,
+        "status": "skipped" if done.job is None else "accepted",
+        "task_id": None if done.job is None else done.job.id,
+        "archive_uri": None if archive is None else archive_uri(identity, name, archive).text,
+        "archived": archive is not None and not done.reason,
+        "reason": done.reason or None,
+        "estimated_active_tokens": done.active_tokens,
+        "trace_id": request_id,
     }
 
 

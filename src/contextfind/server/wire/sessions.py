@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.times import parse_moment
 from contextfind.server.envelope import header_list
-from contextfind.server.wire.body import Body, Params, Telemetry, Text
+from contextfind.server.wire.body import NO_FLAG, Body, Params, Telemetry, Text
 from contextfind.server.wire.free_json import FREE, LONGEST, FreeObject
 from contextfind.server.wire.listing import MAX_NODES
 from contextfind.sessions.messages import Said
@@ -21,6 +21,7 @@ _NAME = 200  # characters of a role or an id
 _DEFAULT_SESSIONS = 1_000
 _DEFAULT_BUDGET = 128_000  # tokens; what the models of most callers can read
 _LARGEST_BUDGET = 1_000_000
+_MOST_KEPT = 10_000
 _MILLISECONDS = 1e11  # a larger number of seconds since 1970 lies in the year 5138
 _UNUSED = ("memory_policy", "auto_commit_policy", "memory_extraction_config")
 
@@ -126,6 +127,16 @@ class BatchBody(Body):
         """Return `X-Ignored-Fields`: a field of a message is `messages.FIELD`."""
         inner = {f"messages.{name}" for one in self.messages for name in one.ignored(now)}
         return _ignored([*(self.model_extra or {}), *inner])
+
+
+class CommitBody(Body):
+    """What of a session is to be archived."""
+
+    keep_recent_count: Annotated[
+        Annotated[int, Field(ge=0, le=_MOST_KEPT), NO_FLAG],
+        Field(description="How many of the last messages stay as they are."),
+    ] = 0
+    telemetry: Annotated[Telemetry, Field(description="Add what was measured.")] = False
 
 
 class Unused(Body):
