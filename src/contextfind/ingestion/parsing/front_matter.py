@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import yaml
 
@@ -12,6 +12,7 @@ from contextfind.domain.tags import parse_tags
 
 _FENCED = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(.*?\r?\n|)(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL)
 _LONGEST = 65_536  # characters; far beyond any real one, and bounds the time of the YAML parser
+_LARGEST = 10**18  # a number beyond is no title, and endless ones cannot even be spelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +25,59 @@ class FrontMatter:
     length: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class FrontBlock:
+    """values: what stands between the fences. length: characters up to the text behind them.
+
+    fault: why it cannot be read, in words; empty when it can, or when there is none (length 0).
+    """
+
+    values: Mapping[object, object] = field(default_factory=dict)
+    length: int = 0
+    fault: str = ""
+
+
+def front_block(text: str) -> FrontBlock:
+    """Return all that stands before the text, by its own names."""
+    match = _FENCED.match(text[:_LONGEST])
+    if match is None:
+        return FrontBlock()
+    try:
+        values: object = tomllib.loads(match[2]) if match[1] == "+++" else yaml.safe_load(match[2])
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+        return FrontBlock(length=match.end(), fault=_told(error))  # bad dates, unhashable keys, …
+    if values is None:
+        return FrontBlock(length=match.end())
+    if not isinstance(values, dict):
+        return FrontBlock(length=match.end(), fault="it holds no names with values")
+    return FrontBlock(values, match.end())
+
+
 def front_matter(text: str) -> FrontMatter:
     """Return what stands before the text; an unreadable one counts as text (length 0)."""
-    match = _FENCED.match(text[:_LONGEST])
-    values = None if match is None else _values(match[1], match[2])
-    if match is None or values is None:
+    block = front_block(text)
+    if block.fault:
         return FrontMatter()
+    values = block.values
     return FrontMatter(
         _line(values.get("title")) or _line(values.get("name")),
         _line(values.get("description")) or _line(values.get("summary")),
         _tags(values.get("tags")),
-        match.end(),
+        block.length,
     )
 
 
-def _values(fence: str, body: str) -> Mapping[object, object] | None:
-    try:
-        values: object = tomllib.loads(body) if fence == "+++" else yaml.safe_load(body)
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError):  # bad dates, unhashable keys
-        return None
-    if values is None:
-        return {}
-    return values if isinstance(values, dict) else None
+def _told(error: Exception) -> str:
+    """Return what a parser complains about, and where, on one line."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())
+    line = error.problem_mark.line + 2  # counted from 0, behind the line of the fence
+    return f"{error.problem or error.context} in line {line}"
 
 
 def _line(value: object) -> str:
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        return ""
     return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
 
 
