@@ -15,6 +15,7 @@ from contextfind.sessions.memory_answers import SCHEMA, Item, items_in
 from contextfind.sessions.memory_files import Memory
 from contextfind.sessions.memory_prompts import MemoryPrompts, Window, WindowRules, windows
 from contextfind.sessions.notebook import MemoryDesk, Notebook, Source
+from contextfind.sessions.summary import helps_later
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class MemoryExtractor:
 
         Raises:
             UnavailableError: the model does not answer, or none of its answers can be used; or the
-                store. What was found until then is written; the same call later goes on from there.
+                store. What was found until then is written; the same call later finds the rest.
 
         """
         reading, left_out = windows(messages, self._rules.window)
@@ -87,7 +88,7 @@ class MemoryExtractor:
             try:
                 items, wrong = await self._ask(window, known)
             except UnavailableError as fault:
-                if fault.details.get("retryable") is not False:
+                if helps_later(fault):
                     return complaints, fault  # the next window would only wait for it again
                 failures.append(fault)
                 complaints.append(f"{window.place}: {fault}")

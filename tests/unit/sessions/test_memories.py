@@ -356,10 +356,11 @@ async def test_a_window_that_cannot_be_used_costs_no_other(home: Household) -> N
     assert done.invalid == ["messages 2 to 3: the model's answer holds no JSON"]
 
 
+@pytest.mark.parametrize("details", [{}, {"retryable": False, "status": 401}])
 async def test_a_model_that_goes_down_is_asked_no_more_and_what_it_said_is_kept(
-    home: Household,
+    home: Household, details: dict[str, object]
 ) -> None:
-    model = ScriptedChat([TEA], UnavailableError("down"))
+    model = ScriptedChat([TEA], UnavailableError("down", details))
     with pytest.raises(UnavailableError, match="down"):
         await extractor(home, model, **WIDE).extract(ANN, "s", ARCHIVE, said(*LONG))
     assert len(model.asked) == 2
