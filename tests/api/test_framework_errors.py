@@ -18,7 +18,6 @@ async def test_an_unknown_path_is_not_found(api, path):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", "/api/v1/skills"),
         ("POST", "/api/v1/search/grep"),
         ("POST", "/api/v1/search/recall"),
         ("POST", "/api/v1/fs/mv"),

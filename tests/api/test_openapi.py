@@ -29,6 +29,7 @@ ORDER = [
     ("post", WRITE),
     ("post", UPLOAD),
     ("post", f"{API}/resources"),
+    ("post", f"{API}/skills"),
     ("post", f"{API}/system/wait"),
     ("post", f"{API}/sessions"),
     ("post", f"{API}/sessions/{{session_id}}/messages"),
@@ -197,7 +198,7 @@ class Tour:
     def __init__(self, http: httpx.AsyncClient, page: Description) -> None:
         self.http = http
         self.page = page
-        self.ids = {"account": "acme", "user": "ben"}
+        self.ids = {"account": "acme", "user": "ben", "name": "csv-report"}
         self.ids |= {"session_id": "session-1", "archive_id": "archive_001"}
 
     async def visit(self, method: str, path: str) -> None:

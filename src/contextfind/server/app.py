@@ -30,6 +30,7 @@ from contextfind.server.routers import (
     resources,
     search,
     sessions,
+    skills,
     system,
     tasks,
 )
@@ -109,6 +110,6 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
 
 def _api() -> APIRouter:
     api = APIRouter(prefix="/api/v1")
-    for room in (search, sessions, content, fs, resources, system, tasks, admin):
+    for room in (search, sessions, skills, content, fs, resources, system, tasks, admin):
         api.include_router(room.router)
     return api

@@ -106,6 +106,28 @@ ADD: Mapping[str, object] = {
     },
 }
 
+_CSV_REPORT = (
+    "---\nname: csv-report\ndescription: Make a CSV report from a table.\n---\n\n"
+    "# CSV report\n\nTake the table, write one line per row.\n"
+)
+SKILL: Mapping[str, object] = {
+    "the text of a SKILL.md, for the caller alone": {"data": _CSV_REPORT, "wait": True},
+    "its parts, for the whole account": {
+        "data": {
+            "name": "release-notes",
+            "description": "Write the notes of a release.",
+            "content": "# Release notes\n\nBegin with what changes for users.\n",
+        },
+        "target_uri": "viking://agent/skills",
+        "wait": True,
+    },
+}
+SKILL_FIND: Mapping[str, object] = {"what is to be done": {"query": "turn this table into a CSV"}}
+SKILL_JUDGE: Mapping[str, object] = {
+    "a good one": {"data": _CSV_REPORT},
+    "one without a description": {"data": "---\nname: csv-report\n---\n", "strict": True},
+}
+
 WAIT: Mapping[str, object] = {"at most ten seconds": {"timeout": 10}}
 
 ACCOUNT: Mapping[str, object] = {

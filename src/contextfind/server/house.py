@@ -7,13 +7,24 @@ from typing import Protocol
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
+from contextfind.ingestion.skills import SkillWriter
 from contextfind.ingestion.writing import Writer
 from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.searcher import Searcher
+from contextfind.retrieval.skills import SkillBrowser
 from contextfind.sessions.commit import Committer
 from contextfind.sessions.conversations import Conversations
+
+
+class Skills(Protocol):
+    """What shows skills, and what adds them."""
+
+    @property
+    def browser(self) -> SkillBrowser: ...  # noqa: D102
+    @property
+    def writer(self) -> SkillWriter: ...  # noqa: D102
 
 
 class House(Protocol):
@@ -35,6 +46,8 @@ class House(Protocol):
     def adding(self) -> Adding: ...  # noqa: D102
     @property
     def committer(self) -> Committer: ...  # noqa: D102
+    @property
+    def skills(self) -> Skills: ...  # noqa: D102
     @property
     def jobs(self) -> Jobs: ...  # noqa: D102
     @property

@@ -31,6 +31,7 @@ from contextfind.wiring.services import (
     start_workers,
     stop_workers,
 )
+from contextfind.wiring.skills import Skills, build_skills
 from contextfind.wiring.surroundings import Surroundings
 
 _CPU_THREADS = 2  # parsing beside the event loop; more only fight for the same two cores
@@ -47,6 +48,7 @@ class House:
     browser: Browser
     writer: Writer
     adding: Adding
+    skills: Skills
     committer: Committer
     jobs: Jobs
     settling: Settling
@@ -114,6 +116,7 @@ class House:
             browser=Browser(engines.store, engines.blobs, workers.uses.count),
             writer=writer,
             adding=background.adding,
+            skills=build_skills(engines, desk, workers, background.adding),
             committer=background.committer,
             jobs=background.jobs,
             settling=settling,
