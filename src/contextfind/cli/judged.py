@@ -25,11 +25,15 @@ _SHAPES = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its texts: grade by address, 1 and more; target: where it looks, None = everywhere."""
+    """A query and its texts: grade by address, 1 and more; target: where it looks, None = everywhere.
+
+    answer: the known answer in words, empty where the set holds none.
+    """
 
     text: str
     target: Uri | None
     grades: Mapping[Uri, int]
+    answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class JudgedSet:
     name: str
     texts: Mapping[Uri, str]
     questions: Sequence[Question]
+
+    @property
+    def root(self) -> Uri:
+        """Where its texts lie."""
+        return Uri("viking://resources").child(self.name)
 
 
 @dataclass(slots=True)
@@ -68,7 +77,12 @@ def read_judged(folder: Path) -> JudgedSet:
         if uri in texts and isinstance(row["rel"], int) and row["rel"] > 0:
             grades.setdefault(str(row["id"]), {})[uri] = row["rel"]
     questions = [
-        Question(str(row["query"]), _target(folder, number, row), grades[str(row["id"])])
+        Question(
+            str(row["query"]),
+            _target(folder, number, row),
+            grades[str(row["id"])],
+            str(row.get("answer") or ""),
+        )
         for number, row in _rows(folder, QUERIES, "id", "query")
         if str(row["id"]) in grades
     ]

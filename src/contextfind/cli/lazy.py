@@ -33,6 +33,9 @@ OFFERS: Mapping[str, Offer] = {
     "calibrate": Offer(
         "calibrating", _SERVER, "Fit the embedder's calibration to judged sets; no server needed."
     ),
+    "eval": Offer(
+        "evaluating", _SERVER, "Measure search and answers on judged sets; no server needed."
+    ),
     "status": Offer(
         "standing", _SERVER, "Show what a running server holds and whether it is ready."
     ),
