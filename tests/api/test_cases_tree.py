@@ -4,6 +4,7 @@ The number in a name is that of the case in docs/compatibility.md.
 """
 # ruff: noqa: N802 - the numbers are written as there
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from itertools import count
@@ -235,6 +236,14 @@ async def test_R146_a_chinese_pdf_is_found_like_its_markdown(ann):
     await ann.upload("d.zip", packed({**files, **more}), to="viking://resources/pdf")
     top = await ann.uris(query="回滚步骤", level=2, limit=3)
     assert {"viking://resources/pdf/手册.pdf", "viking://resources/pdf/手册.md"} <= set(top)
+
+
+async def test_R095_the_same_file_added_twice_at_once_is_one_resource(ann):
+    files = {"notes.md": "The heron stands still."}
+    root = "viking://resources/notes"
+    await asyncio.gather(*(ann.upload("d.zip", packed(files), to=root) for _ in range(2)))
+    assert await below(ann, "viking://resources") == [f"{root}/notes.md"]
+    assert await ann.uris(query="heron", level=2) == [f"{root}/notes.md"]
 
 
 async def test_R147_the_summary_of_a_chinese_folder_is_chinese(ann):
