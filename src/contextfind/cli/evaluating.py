@@ -36,6 +36,39 @@ _AT_ONCE = 4  # questions side by side: a chat model is waited for, the rest has
 
 app = typer.Typer()
 
+Sets = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DATA...", help="Folders with corpus.jsonl, queries.jsonl and qrels.jsonl."
+    ),
+]
+Kept = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Keep what is added in DIR/SET, and use it again (default: nothing)."
+    ),
+]
+Url = Annotated[
+    str | None,
+    typer.Option(help="Ask this server instead; the set is added to it, and stays there."),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(envvar=["CONTEXTFIND_API_KEY", "OPENVIKING_API_KEY"], help="Your key for --url."),
+]
+Rows = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Answer the questions, too, and write question, contexts, answer and truth there, "
+        "one JSON object a line, as judges of answers (Ragas) take them.",
+    ),
+]
+Figures = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write the figures there, too; - is stdout."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -75,52 +108,23 @@ class Evaluated:
 
 @app.command("eval")
 def evaluate(  # noqa: PLR0913 - a command line is its options
-    sets: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="DATA...", help="Folders with corpus.jsonl, queries.jsonl and qrels.jsonl."
-        ),
-    ],
+    sets: Sets,
     *,
     config: ConfigFile = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep what is added in DIR/SET, and use it again (default: nothing).",
-        ),
-    ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help="Ask this server instead; the set is added to it, and stays there."),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            envvar=["CONTEXTFIND_API_KEY", "OPENVIKING_API_KEY"], help="Your key for --url."
-        ),
-    ] = None,
+    data: Kept = None,
+    url: Url = None,
+    key: Key = None,
     questions: Annotated[
         int | None, typer.Option(min=1, help="Ask only the first of each set.")
     ] = None,
     search: Annotated[
         bool, typer.Option("--search", help="Ask as search does, with the reranker.")
     ] = False,
-    rows: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Answer the questions, too, and write question, contexts, answer and truth there, "
-            "one JSON object a line, as judges of answers (Ragas) take them.",
-        ),
-    ] = None,
+    rows: Rows = None,
     top_k: Annotated[
         int, typer.Option(min=1, max=100, help="Contexts of an answer (--rows).")
     ] = DEFAULT_TOP_K,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write the figures there, too; - is stdout."),
-    ] = None,
+    json_file: Figures = None,
 ) -> None:
     """Measure search and answers on judged sets; no server and, without --rows, no language model needed.
 
