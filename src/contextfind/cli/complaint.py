@@ -1,5 +1,6 @@
 """What went wrong, in one line, and the exit code for scripts."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from enum import IntEnum
@@ -42,7 +43,7 @@ def about(error: ClientError, command: str) -> Complaint:
     if mistaken:
         return Complaint(mistaken, _exit_code(error), error.code)
     hint = _hint(error, command)
-    message = f"{error.message.rstrip('.')}; {hint}" if hint else error.message
+    message = f"{_FULL_STOP.sub('', error.message)}; {hint}" if hint else error.message
     return Complaint(message, _exit_code(error), error.code)
 
 
@@ -80,9 +81,12 @@ def _mistaken(error: ClientError) -> str:
 def _hint(error: ClientError, command: str) -> str:
     if error.code == "UNAVAILABLE" and error.status is None:
         return ""  # the message itself says how a server is started
-    hint = _HINTS_OF.get((error.code, command.partition(" ")[0])) or _HINTS.get(error.code, "")
-    return hint.format(command=command)
+    group = command.partition(" ")[0]
+    hint = _HINTS_OF.get((error.code, command)) or _HINTS_OF.get((error.code, group))
+    return (hint or _HINTS.get(error.code, "")).format(command=command)
 
+
+_FULL_STOP = re.compile(r"(?<![.\s])\.$")  # no part of "..", which a message may name
 
 _HINTS: Mapping[str, str] = {
     "UNAUTHENTICATED": "give a good key with --key or CONTEXTFIND_API_KEY",
@@ -94,7 +98,10 @@ _HINTS: Mapping[str, str] = {
     "DEADLINE_EXCEEDED": "it may still be working; look again with: contextfind status",
 }
 
-_HINTS_OF: Mapping[tuple[str, str], str] = {  # of one group of commands, in place of the above
+_HINTS_OF: Mapping[tuple[str, str], str] = {  # of one command or group, in place of the above
+    ("NOT_FOUND", "session archives"): (
+        "see what is there with: contextfind session list, and session archives SESSION"
+    ),
     ("NOT_FOUND", "session"): "see what is there with: contextfind session list",
     ("NOT_FOUND", "skills"): "see what is there with: contextfind skills list",
 }

@@ -135,6 +135,9 @@ async def commit(
         ) from error
     shown = done.raw if done.task is None else {**done.raw, "task": done.task.raw}
     _show(connection, shown, _told(done))
+    note = (done.task.result or {}).get("note") if done.task else None
+    if note:
+        say(str(note), style="yellow")
 
 
 @client_command(session, "session archives")

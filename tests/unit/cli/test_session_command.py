@@ -139,6 +139,14 @@ def test_a_commit_whose_summary_failed_is_a_failure(stub: StubServer) -> None:
     assert "no model" in result.stderr
 
 
+def test_a_commit_says_what_it_could_not_do(stub: StubServer) -> None:
+    result = {"memories_extracted": {}, "note": "no model answered"}
+    stub.results("POST", f"{SESSIONS}/s/commit", ACCEPTED)
+    ended = {"task_id": "t1", "status": "completed", "result": result}
+    stub.results("GET", "/api/v1/tasks/t1", ended)
+    assert call("session", "commit", "s", stub=stub).stderr == "no model answered\n"
+
+
 def test_archives_are_listed_or_one_is_printed(stub: StubServer) -> None:
     stub.results("GET", f"{SESSIONS}/s/archives", [LINE])
     rows = [
@@ -177,3 +185,16 @@ def test_an_unknown_session_says_where_to_look(stub: StubServer) -> None:
         "there is no session 's'; see what is there with: contextfind session list" in result.stderr
     )
     assert error_of(call("session", "show", "s", "--json", stub=stub))["code"] == "NOT_FOUND"
+
+
+def test_an_unknown_archive_says_where_to_look(stub: StubServer) -> None:
+    stub.fails("GET", f"{SESSIONS}/s/archives/a", 404, "NOT_FOUND", "no archive 'a'.")
+    told = call("session", "archives", "s", "a", stub=stub).stderr
+    assert told.startswith("contextfind: no archive 'a'; see what is there with: ")
+    assert "session archives SESSION" in told
+
+
+def test_two_dots_at_the_end_of_a_message_are_not_a_full_stop(stub: StubServer) -> None:
+    stub.fails("POST", SESSIONS, 400, "INVALID_ARGUMENT", "neither . nor ..")
+    told = call("session", "new", "..", stub=stub).stderr
+    assert "neither . nor ..; see: contextfind session new --help" in told
