@@ -254,6 +254,38 @@ async def test_users_do_not_wait_for_each_other_nor_see_each_other(home: Househo
     assert model.known(0) == model.known(1) == {}
 
 
+class HangingChat(ScriptedChat):
+    """Never answers the first question."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, object] | None = None,
+    ) -> str:
+        if not self.asked:
+            self.asked.append(messages)
+            await asyncio.Event().wait()
+        return await super().complete(messages, max_tokens, schema)
+
+
+async def test_a_model_that_hangs_holds_up_its_user_until_cancelled_and_nobody_else(
+    home: Household,
+) -> None:
+    model = HangingChat([TEA])
+    memories = extractor(home, model)
+    hanging = asyncio.create_task(memories.extract(ANN, "a", ARCHIVE, said("Tea")))
+    while not model.asked:
+        await asyncio.sleep(0)
+    next_one = asyncio.create_task(memories.extract(ANN, "b", ARCHIVE, said("Tea")))
+    assert len((await memories.extract(BEN, "s", ARCHIVE, said("Tea"))).created) == 1
+    assert not next_one.done()
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    assert len((await next_one).created) == 1
+
+
 async def test_R136_bad_items_are_reported_and_the_rest_is_kept(home: Household) -> None:  # noqa: N802
     model = ScriptedChat([TEA, {"kind": "fact", "title": "Dog"}, HOME])
     done = await extractor(home, model).extract(ANN, "s1", ARCHIVE, said("Tea", "Dog"))
