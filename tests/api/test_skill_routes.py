@@ -168,7 +168,9 @@ async def test_adding_a_skill_again_replaces_it(shop):
         ({"data": "---\nname: a\ndescription: b: c\n---\n"}, "line 3"),
         ({"data": {"name": "a", "content": "x"}}, "no description"),
         ({"data": {"name": "a", "description": "b", "content": 3}}, "data.content"),
-        ({"data": [CSV]}, "data"),
+        ({"data": [CSV]}, "expected the text of a SKILL.md, or an object of its parts"),
+        ({"data": 3}, "data is 3"),
+        ({"data": {}}, "no name"),
         ({"data": CSV, "target_uri": "viking://resources"}, "target_uri"),
         ({"data": CSV, "wait": "perhaps"}, "wait"),
     ],
@@ -177,6 +179,13 @@ async def test_what_is_no_skill_is_refused_and_named(shop, body, says):
     error = error_of(await shop.ann.post(SKILLS, body), 400, "INVALID_ARGUMENT")
     assert says in error["message"]
     assert await names(shop.ann) == []
+
+
+async def test_half_a_character_is_refused(shop):
+    body = '{"data": "---\\nname: a\\ndescription: \\ud800\\n---\\n"}'
+    headers = {**shop.ann.key, "content-type": "application/json"}
+    answer = await shop.ann.http.post(SKILLS, content=body, headers=headers)
+    assert "whole characters" in error_of(answer, 400, "INVALID_ARGUMENT")["message"]
 
 
 async def test_other_refusals_of_an_add(shop):
@@ -323,7 +332,10 @@ async def test_a_find_obeys_its_bounds(shop):
     assert await found(query="csv report", tags=["team=ops"]) == ["csv-report"]
     assert await found(query="csv zebra quagga okapi", score_threshold=0.9) == []
     assert len(await found(query="csv report", limit=2, node_limit=1)) == 1
-    assert result_of(await shop.eve.post(FIND, {"query": "csv report"}))["total"] == 0
+    nothing = await shop.eve.post(FIND, {"query": "csv report", "telemetry": True})
+    assert result_of(nothing)["total"] == 0
+    assert "x-unknown-targets" not in nothing.headers  # she named none
+    assert nothing.json()["telemetry"]["summary"]["operation"] == "skills.find"
 
 
 @pytest.mark.parametrize(

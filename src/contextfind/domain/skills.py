@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from contextfind.domain.errors import InvalidArgumentError, InvalidUriError
 from contextfind.domain.identity import Identity
+from contextfind.domain.plain_text import plain_text
+from contextfind.domain.records import split_level
 from contextfind.domain.scope import check_reach
 from contextfind.domain.tags import parse_tags
 from contextfind.domain.uri import Uri
@@ -17,6 +19,7 @@ SHARED_SKILLS = Uri("viking://agent/skills")
 LONGEST_NAME = 64  # characters that tools of this format show and accept
 LONGEST_DESCRIPTION = 1_024  # the same
 _LARGEST = 10**18  # a number beyond is no name, and endless ones cannot even be spelled
+_SHOWN = 80  # characters of a wrong name that a message repeats
 _USUAL_NAME = re.compile(r"[^\W_A-Z]+(?:-[^\W_A-Z]+)*")
 _TOOL = re.compile(r"[^\s,(]+(?:\([^)]*\))?")  # Read, Bash(git add:*)
 
@@ -81,7 +84,8 @@ def read_head(values: Mapping[object, object], body: str) -> SkillHead:
 
     values: as the front matter has them; only texts and lists of texts are looked at.
     """
-    name, description = _line(values.get("name")), _line(values.get("description"))
+    name = _line(values.get("name"))
+    description = " ".join(plain_text(_line(values.get("description"))).split())
     tags, tag_warnings = _tags(values.get("tags"))
     tools = _listed(values.get("allowed-tools", values.get("allowed_tools")), _TOOL.findall)
     lines = body.strip().splitlines()
@@ -114,9 +118,11 @@ def _name_errors(values: Mapping[object, object], name: str) -> tuple[str, ...]:
         address = SHARED_SKILLS.child(name)
     except InvalidUriError as fault:
         reason = fault.details.get("reason", fault)
-        return (f"name is {name!r}, which is no name of a directory: it {reason}",)
+        return (f"name is {_shown(name)}, which is no name of a directory: it {reason}",)
     if address.parent != SHARED_SKILLS:
-        return (f"name is {name!r}; expected a name without '/', for it becomes a directory",)
+        return (f"name is {_shown(name)}; expected a name without '/', for it becomes a directory",)
+    if split_level(address)[1] is not None:
+        return (f"name is {name!r}, which is kept for the summary of a directory",)
     return ()
 
 
@@ -124,9 +130,14 @@ def _name_warnings(name: str) -> tuple[str, ...]:
     usual = len(name) <= LONGEST_NAME and _USUAL_NAME.fullmatch(name)
     return _if(
         bool(name) and not usual,
-        f"name is {name!r}; other tools expect lower case letters, digits and single hyphens, "
+        f"name is {_shown(name)}; other tools expect lower case letters, digits and single hyphens, "
         f"{LONGEST_NAME} at most",
     )
+
+
+def _shown(name: str) -> str:
+    """Return a name as messages repeat it, cut where it is long."""
+    return repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "…")
 
 
 def _missing(values: Mapping[object, object], field: str, text: str) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ from contextfind.domain.errors import ContextFindError, InvalidArgumentError
 from contextfind.domain.skills import SKILL_FILE, SPELLINGS, SkillHead
 from contextfind.ingestion.parsing.decoding import decode
 from contextfind.ingestion.selection import PRUNED
-from contextfind.ingestion.skill_text import head_of, text_of
+from contextfind.ingestion.skill_text import LONGEST, head_of, text_of
 from contextfind.ingestion.writing import Desk
 from contextfind.ports import FileSource, SourceEntry
 
@@ -20,7 +20,6 @@ _MOST_SKILLS = 500  # of one upload; each becomes a task, and collections have d
 _MOST_BYTES = (
     64_000_000  # of one skill: texts and scripts; all of it is in memory while it is packed
 )
-_LONGEST_FILE = 1_000_000  # bytes of a SKILL.md, which an agent is to read whole
 _READ_TOGETHER = 32  # files: some MB at most of what skills hold
 _LEFT_OUT = frozenset(PRUNED.split())
 
@@ -58,22 +57,23 @@ async def parcels_in(desk: Desk, source: FileSource) -> Sequence[Parcel]:
 
     """
     entries = await source.entries(_is_left_out)
-    files = entries if source.single else _outermost(entries)
-    if not files:
+    skills: Mapping[SourceEntry, Sequence[SourceEntry]] = dict.fromkeys(entries, ())
+    if not source.single:
+        skills = await desk.off_loop(lambda: _outermost(entries))
+    if not skills:
         raise InvalidArgumentError(
             f"there is no SKILL.md in {source.name!r}; expected one, or a zip of directories with one",
             {"field": "temp_file_id"},
         )
-    if len(files) > _MOST_SKILLS:
+    if len(skills) > _MOST_SKILLS:
         raise InvalidArgumentError(
-            f"{source.name!r} holds {len(files)} skills; expected at most {_MOST_SKILLS}",
+            f"{source.name!r} holds {len(skills)} skills; expected at most {_MOST_SKILLS}",
             {"field": "temp_file_id"},
         )
     found: list[Parcel] = []
-    for some in _batches(files):
+    for some in _batches(list(skills)):
         for file, body in zip(some, await _bodies(source, some), strict=True):
-            others = () if source.single else _beside(file, entries)
-            found.append(await _parcel(desk, file, body, others))
+            found.append(await _parcel(desk, file, body, skills[file]))
     return found
 
 
@@ -112,45 +112,43 @@ def _is_left_out(directory: str) -> bool:
     return directory.rpartition("/")[2] in _LEFT_OUT
 
 
-def _outermost(entries: Sequence[SourceEntry]) -> Sequence[SourceEntry]:
-    """Return the SKILL.md files that lie below no other skill, one per directory."""
+def _outermost(entries: Sequence[SourceEntry]) -> dict[SourceEntry, Sequence[SourceEntry]]:
+    """Return the SKILL.md files that lie below no other skill, by path, with what belongs to each."""
     by_folder: dict[str, SourceEntry] = {}
     for entry in sorted(entries, key=lambda one: one.path):
         folder, _, name = entry.path.rpartition("/")
         if name in SPELLINGS:
             by_folder.setdefault(folder, entry)
-    return [
-        entry
+    files = {
+        folder: entry
         for folder, entry in by_folder.items()
         if not any(above in by_folder for above in _above(folder))
-    ]
+    }
+    skills: dict[SourceEntry, list[SourceEntry]] = {entry: [] for entry in files.values()}
+    for entry in entries:
+        file = next((files[folder] for folder in _above(entry.path) if folder in files), entry)
+        if file is not entry:
+            skills[file].append(entry)
+    return dict(skills)
 
 
-def _above(folder: str) -> Iterator[str]:
-    """Yield the directories above one, up to the top."""
-    while folder:
-        folder = folder.rpartition("/")[0]
-        yield folder
-
-
-def _beside(file: SourceEntry, entries: Sequence[SourceEntry]) -> Sequence[SourceEntry]:
-    """Return all other files at and below the directory of a SKILL.md."""
-    folder = file.path.rpartition("/")[0]
-    above = f"{folder}/" if folder else ""
-    return [one for one in entries if one.path.startswith(above) and one.path != file.path]
+def _above(path: str) -> Iterator[str]:
+    """Yield the directories above a path, up to the top."""
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 async def _bodies(
     source: FileSource, files: Sequence[SourceEntry]
 ) -> Sequence[bytes | ContextFindError]:
     """Return what stands in SKILL.md files; one that is too long gives an error."""
-    short = [file.path for file in files if file.size <= _LONGEST_FILE]
+    short = [file.path for file in files if file.size <= LONGEST]
     read = dict(zip(short, await source.read(short), strict=True))
-    long = f"expected at most {_LONGEST_FILE} bytes, for an agent reads all of it"
     return [
         read[file.path]
         if file.path in read
-        else InvalidArgumentError(f"it has {file.size} bytes; {long}")
+        else InvalidArgumentError(f"it has {file.size} bytes; expected at most {LONGEST}")
         for file in files
     ]
 

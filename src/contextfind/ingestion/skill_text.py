@@ -9,6 +9,7 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.skills import SkillHead, read_head
 from contextfind.ingestion.parsing.front_matter import front_block
 
+LONGEST = 1_000_000  # characters (and bytes of a file), for an agent is to read all of it
 _NONE = (
     "it has no front matter; expected '---', lines 'name: …' and 'description: …', '---', and then "
     "what the skill says"
@@ -20,6 +21,8 @@ _MANY = 1_000_000  # characters of a line; YAML shall not break the lines of a d
 
 def head_of(text: str) -> SkillHead:
     """Return what a SKILL.md says of itself, with what is wrong with it."""
+    if len(text) > LONGEST:
+        return SkillHead(errors=(f"it has {len(text)} characters; expected at most {LONGEST}",))
     block = front_block(text)
     head = read_head(block.values, text[block.length :])
     if block.fault:

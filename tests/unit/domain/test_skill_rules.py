@@ -27,6 +27,11 @@ def test_a_description_is_one_line_and_a_number_may_be_a_name() -> None:
     assert head.errors == ()
 
 
+def test_a_description_has_no_characters_that_models_choke_on() -> None:
+    head = read_head({"name": "a", "description": "x\x00y \ud800"}, "x")
+    assert head.description == "x y \ufffd"
+
+
 def test_tools_of_a_text_are_kept_whole() -> None:
     head = read_head({**GOOD, "allowed_tools": "Read, Bash(git add:*) Write"}, "x")
     assert head.allowed_tools == ("Read", "Bash(git add:*)", "Write")
@@ -45,6 +50,8 @@ def test_tools_of_a_text_are_kept_whole() -> None:
         ({"name": "a/b", "description": "x"}, "name", "without '/'"),
         ({"name": "..", "description": "x"}, "name", "dotted segment"),
         ({"name": "a\x07b", "description": "x"}, "name", "control character"),
+        ({"name": ".abstract.md", "description": "x"}, "name", "kept for the summary"),
+        ({"name": "n" * 3_000, "description": "x"}, "name", "longer than 2048"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(
@@ -53,6 +60,7 @@ def test_what_is_missing_or_wrong_is_named(
     (error,) = read_head(values, "x").errors
     assert field in error
     assert says in error
+    assert len(error) < 200
 
 
 def test_all_that_is_missing_is_told_at_once() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.ingestion.parsing.front_matter import front_block, front_matter
-from contextfind.ingestion.skill_text import head_of, heads_of, text_of
+from contextfind.ingestion.skill_text import LONGEST, head_of, heads_of, text_of
 
 TEXT = "---\nname: csv\ndescription: Make a CSV.\n---\n\n# How\n\nLike this.\n"
 
@@ -32,6 +32,12 @@ def test_a_colon_in_a_text_is_explained() -> None:
 def test_a_front_matter_that_is_no_mapping_is_named() -> None:
     (error,) = head_of("---\n- a\n- b\n---\nx\n").errors
     assert "holds no names with values" in error
+
+
+def test_a_text_that_nobody_reads_whole_is_refused() -> None:
+    assert head_of(TEXT + "x" * (LONGEST - len(TEXT))).errors == ()
+    (error,) = head_of(TEXT + "x" * LONGEST).errors
+    assert "expected at most 1000000" in error
 
 
 def test_an_empty_front_matter_lacks_both() -> None:

@@ -78,7 +78,7 @@ async def find(
 ) -> Response:
     """Return the skills that fit a task best."""
     roots = roots_of(body.target_uri, context.identity)
-    question = skill_question(body, roots, context.identity, house.clock())
+    question = skill_question(body, context.identity, house.clock())
     async with deadline_of(context):
         found = await house.finder.find(context, question)
         skills = await house.skills.browser.of_hits(context.identity, found.skills)

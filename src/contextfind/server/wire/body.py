@@ -99,7 +99,7 @@ def _no_flag(value: object) -> object:
     return value
 
 
-def _characters(text: str) -> str:
+def whole_characters(text: str) -> str:
     """Refuse half of a character: JSON can spell it, nothing can store it."""
     try:
         text.encode()
@@ -150,7 +150,7 @@ def _summary(value: object) -> object:
     return value
 
 
-Text = Annotated[str, AfterValidator(_characters)]
+Text = Annotated[str, AfterValidator(whole_characters)]
 NO_FLAG = BeforeValidator(
     _no_flag
 )  # stands after the bounds of a number, or they are not described

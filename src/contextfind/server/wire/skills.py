@@ -5,7 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from contextfind.domain.filters import all_of
 from contextfind.domain.identity import Identity
@@ -22,6 +23,7 @@ from contextfind.server.wire.body import (
     Text,
     optional_address,
     shown,
+    whole_characters,
     wrong,
 )
 from contextfind.server.wire.content import Waiting
@@ -32,8 +34,21 @@ DEFAULT_NODES = 1_000
 
 _WHERE = "A directory of skills: `viking://~/skills` (the caller's own) or `viking://agent/skills`"
 Root = Annotated[OptionalPlace, Field(description=f"{_WHERE}; absent is both, the own ones first.")]
+
+
+def _skill(value: object) -> object:
+    """Take a text of whole characters, or an object; what is in it is judged where skills are known."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, str):
+        return whole_characters(value)
+    raise PydanticCustomError("skill", "expected the text of a SKILL.md, or an object of its parts")
+
+
 Data = Annotated[
-    Text | dict[str, Any] | None,
+    str | dict[str, Any] | None,
+    BeforeValidator(_skill),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]}),
     Field(
         description="The text of a SKILL.md, or its parts: `name`, `description`, `content`; others "
         "become lines of the front matter."
@@ -132,13 +147,11 @@ def roots_of(target_uri: str, identity: Identity) -> Sequence[Uri]:
     return skill_roots(identity.user) if named is None else [skill_root(identity, named)]
 
 
-def skill_question(
-    body: SkillFindBody, roots: Sequence[Uri], identity: Identity, now: datetime
-) -> FindQuestion:
+def skill_question(body: SkillFindBody, identity: Identity, now: datetime) -> FindQuestion:
     """Return the find that asks for the files of skills."""
     asked = FindBody(
         query=body.query,
-        target_uri=[root.text for root in roots],
+        target_uri=[body.target_uri],
         context_type=["skill"],
         limit=body.limit,
         node_limit=body.node_limit,
