@@ -13,6 +13,7 @@ from contextfind.config.rerank import RerankSettings
 from contextfind.config.section import Seconds, Section, Share, Url, secret
 from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.intent import INPUT_TOKENS, PLAN_SECONDS
 from contextfind.retrieval.reranking import RERANK_CANDIDATES, RERANK_SECONDS
 
 _SCORE = ScoreRules()
@@ -204,7 +205,7 @@ class EmbeddingSettings(Section):
 
 
 class ChatSettings(Section):
-    """A language model behind a `/v1/chat/completions` endpoint. No model: none is asked."""
+    """A language model behind a `/v1/chat/completions` endpoint. No model: none is asked; searches are then planned by `vlm` in place of `query_planner`. A planner with neither address nor key is asked where `vlm` is."""
 
     provider: str = Field(
         default="openai",
@@ -292,6 +293,16 @@ class RetrievalSettings(Section):
     rerank_seconds: Seconds = Field(
         default=RERANK_SECONDS,
         description="Seconds the reranker may take in one search, all rounds together; then the rest keeps its blended scores, and the answer says so. Higher: a slow reranker is waited for; a little above `rerank.timeout` lets a request fail by itself first.",
+    )
+    plan_seconds: Seconds = Field(
+        default=PLAN_SECONDS,
+        description="Seconds in which the language model must have planned a search; then the query is searched as it was asked. Half of what is left of the request, where that is less.",
+    )
+    plan_input_tokens: int = Field(
+        default=INPUT_TOKENS,
+        ge=1_500,
+        le=1_000_000,
+        description="Tokens of the prompt that plans a search, instructions included: the last five messages, the summary and the query are cut to their shares of it.",
     )
     collapse_duplicates: bool = Field(
         default=True,

@@ -25,8 +25,9 @@ from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionErro
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
 from contextfind.ingestion.author import SummaryAuthor
 from contextfind.ports import Embedder, IdentityStore, Reranker, SessionStore
+from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
-from contextfind.wiring.models import open_author, open_embedder, open_reranker
+from contextfind.wiring.models import open_analyzer, open_author, open_embedder, open_reranker
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class Engines:
     sight: Sight | None = None
     reranker: Reranker | None = None
     author: SummaryAuthor | None = None
+    analyzer: IntentAnalyzer | None = None
 
 
 async def open_engines(
@@ -89,6 +91,7 @@ async def open_engines(
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),
         author=open_author(settings, stack, around.timer),
+        analyzer=open_analyzer(settings, store, stack),
     )
 
 

@@ -108,10 +108,11 @@ class House:
         writer = Writer(desk)
         ground = Ground(settings, engines, around, finder, writer, settling, cpu)
         background = await start_background(ground, adds, stack)
+        conversations = Conversations(engines.sessions, around.clock, around.new_id)
         return cls(
             settings=settings,
             finder=finder,
-            searcher=Searcher(finder),
+            searcher=Searcher(finder, around.timer, conversations.recollect, engines.analyzer),
             answerer=build_answerer(settings, engines, finder, workers.uses.count, stack),
             browser=Browser(engines.store, engines.blobs, workers.uses.count),
             writer=writer,
@@ -120,7 +121,7 @@ class House:
             committer=background.committer,
             jobs=background.jobs,
             settling=settling,
-            conversations=Conversations(engines.sessions, around.clock, around.new_id),
+            conversations=conversations,
             uploads=engines.uploads,
             identities=engines.identities,
             clock=around.clock,

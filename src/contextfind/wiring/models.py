@@ -20,7 +20,8 @@ from contextfind.config.rerank import RerankSettings
 from contextfind.domain.documents import TEXT_RECIPE
 from contextfind.domain.scoring import Calibration
 from contextfind.ingestion.author import AuthorRules, SummaryAuthor
-from contextfind.ports import ChatModel, Embedder, Reranker
+from contextfind.ports import ChatModel, Embedder, RecordStore, Reranker
+from contextfind.retrieval.intent import IntentAnalyzer, IntentRules
 
 
 async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
@@ -55,6 +56,28 @@ def open_author(
         max_tokens=knobs.summary_max_tokens,
     )
     return SummaryAuthor(model, rules, timer)
+
+
+def open_analyzer(
+    settings: Settings, store: RecordStore, stack: AsyncExitStack
+) -> IntentAnalyzer | None:
+    """Return what lets `query_planner.model`, or else `vlm.model`, plan searches; None without either."""
+    model = open_chat(_planner(settings), stack)
+    if model is None:
+        return None
+    knobs = settings.retrieval
+    return IntentAnalyzer(model, store, IntentRules(knobs.plan_seconds, knobs.plan_input_tokens))
+
+
+def _planner(settings: Settings) -> ChatSettings:
+    """Return whose model plans, and where it is asked: a conversation is sent nowhere by default."""
+    planner, general = settings.query_planner, settings.vlm
+    if not planner.model:
+        return general
+    if {"api_base", "api_key"} & planner.model_fields_set:
+        return planner
+    place = {"api_base": general.api_base, "api_key": general.api_key}
+    return planner.model_copy(update=place)
 
 
 def open_reranker(settings: RerankSettings, stack: AsyncExitStack) -> Reranker | None:

@@ -19,8 +19,8 @@ class SearchBody(FindBody):
     session_id: Annotated[
         Text,
         Field(
-            description="The conversation that says what is meant. Sessions are not kept yet: any is "
-            "taken as one without messages."
+            description="The conversation that says what is meant: its summary and its last messages plan "
+            "the search. An unknown one has none."
         ),
     ] = ""
 
@@ -37,7 +37,7 @@ class Planned(TypedDict):
 
 @exact
 class Plan(TypedDict):
-    """What was searched in place of the question, and why; no queries: nothing, or the filter alone."""
+    """What was searched, and why; no queries: there is nothing to look up, or the conditions alone select."""
 
     reasoning: str
     queries: list[Planned]

@@ -1,0 +1,139 @@
+"""What a language model is told when it is to plan a search, within a budget of tokens."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from contextfind.domain.conversation import Conversation
+from contextfind.domain.plain_text import plain_text
+from contextfind.domain.tokens import estimated_tokens
+from contextfind.ports import Message
+
+LAST_MESSAGES = 5
+# Shares of what the instructions leave: the messages together have half of it. None borrows from
+# another, so that each is always there, however long the others are.
+_QUERY = 0.2
+_SUMMARY = 0.2
+_MESSAGE = 0.5 / LAST_MESSAGES
+_PLACE = 0.02
+_FRAME = 40  # tokens of the headings
+_ROLE = 20  # characters
+_BYTES = 4  # of UTF-8 in a token, see `estimated_tokens`
+_HEAD = 2 / 3  # of what is cut: how a text begins says more than how it ends
+_CUT = " […] "
+_HAN = re.compile("[\u3400-\u9fff]")
+_KANA = re.compile("[\u3040-\u30ff]")
+_LATIN = re.compile("[A-Za-z]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A target of the search: its address, and what its abstract says."""
+
+    address: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """All that the model is told about one search.
+
+    kinds: those the search is limited to; none means all. places: the same of the tree.
+    """
+
+    query: str
+    conversation: Conversation
+    kinds: Sequence[str] = ()
+    places: Sequence[Place] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Headings:
+    """The prompt's own words in one language."""
+
+    summary: str
+    messages: str
+    query: str
+    kinds: str
+    places: str
+    none: str
+
+
+_ENGLISH = Headings(
+    summary="Summary of what was said before",
+    messages="Last messages",
+    query="New message",
+    kinds="Limited to these kinds",
+    places="Limited to these places",
+    none="(none)",
+)
+_CHINESE = Headings(
+    summary="此前对话的摘要",
+    messages="最近的消息",
+    query="新消息",
+    kinds="限定的类型",
+    places="限定的位置",
+    none="（无）",
+)
+
+
+class Prompter:
+    """Writes the prompt, at most `tokens` long with its instructions, as `estimated_tokens` counts.
+
+    The last five messages, the summary and the query are always inside, each cut in its middle
+    where it is longer than its share.
+    """
+
+    def __init__(self, english: str, chinese: str, tokens: int) -> None:
+        self._instructions = {False: english, True: chinese}
+        longest = max(estimated_tokens(text) for text in (english, chinese))
+        self._room = max(tokens - longest - _FRAME, 0)
+
+    def messages(self, briefing: Briefing) -> Sequence[Message]:
+        """Return the instructions, in the language of the query, and what there is to plan with."""
+        chinese = _is_chinese(briefing)
+        told = "\n\n".join(
+            f"## {heading}\n{text}"
+            for heading, text in self._sections(briefing, _CHINESE if chinese else _ENGLISH)
+        )
+        return [Message("system", self._instructions[chinese]), Message("user", told)]
+
+    def _sections(self, briefing: Briefing, words: Headings) -> Iterator[tuple[str, str]]:
+        said = briefing.conversation
+        yield words.summary, self._cut(said.summary, _SUMMARY) or words.none
+        turns = [
+            self._cut(f"[{message.role[:_ROLE]}] {message.text}", _MESSAGE)
+            for message in said.messages[-LAST_MESSAGES:]
+        ]
+        yield words.messages, "\n".join(turns) or words.none
+        if briefing.kinds:
+            yield words.kinds, ", ".join(briefing.kinds)
+        if briefing.places:
+            places = [f"{place.address} {place.about}" for place in briefing.places]
+            yield words.places, "\n".join(self._cut(place, _PLACE) for place in places)
+        yield words.query, self._cut(briefing.query, _QUERY)
+
+    def _cut(self, text: str, share: float) -> str:
+        return shortened(plain_text(text).strip(), int(share * self._room))
+
+
+def shortened(text: str, tokens: int) -> str:
+    """Return the text, or its beginning and its end where it costs more than so many tokens."""
+    if estimated_tokens(text) <= tokens:
+        return text
+    room = max(_BYTES * tokens - len(_CUT.encode()), 0)
+    data = text.encode("utf-8", "surrogatepass")
+    head = data[: int(_HEAD * room)].decode("utf-8", "ignore")
+    tail = data[len(data) - (room - int(_HEAD * room)) :].decode("utf-8", "ignore")
+    return f"{head}{_CUT}{tail}" if room else ""
+
+
+def _is_chinese(briefing: Briefing) -> bool:
+    """Whether the query is Chinese; one without words is in the language of the last messages."""
+    said = [message.text for message in briefing.conversation.messages[-LAST_MESSAGES:]]
+    for text in (briefing.query, *reversed(said), briefing.conversation.summary):
+        if _HAN.search(text) and not _KANA.search(text):
+            return True
+        if _LATIN.search(text) or _KANA.search(text):
+            return False
+    return False
