@@ -120,7 +120,7 @@ async def test_every_skill_of_a_zip_is_added_and_the_bad_ones_are_named(shop):
         ("csv-report", "success"),
         ("提取表格", "success"),
     ]
-    assert added["name"] == "csv-report"
+    assert (added["name"], added["auxiliary_files"]) == ("csv-report", 1)
     assert added["task_id"] == added["skills"][0]["task_id"]
     assert added["failed"][0]["path"] == "all/half/SKILL.md"
     assert "no description" in added["errors"][0]

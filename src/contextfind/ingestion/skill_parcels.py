@@ -47,8 +47,16 @@ class Parcel:
     others: Sequence[SourceEntry] = ()
 
 
-async def parcels_in(desk: Desk, source: FileSource) -> Sequence[Parcel]:
-    """Return the skills in an upload by path; of a single file, that file as one.
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """The skills in an upload, by path, and the paths of the files that belong to none."""
+
+    parcels: Sequence[Parcel]
+    outside: Sequence[str] = ()
+
+
+async def unpacked(desk: Desk, source: FileSource) -> Unpacked:
+    """Return what is in an upload; a single file is a skill, whatever it is called.
 
     A skill is the outermost directory with a SKILL.md; another one below it is part of it.
 
@@ -74,7 +82,8 @@ async def parcels_in(desk: Desk, source: FileSource) -> Sequence[Parcel]:
     for some in _batches(list(skills)):
         for file, body in zip(some, await _bodies(source, some), strict=True):
             found.append(await _parcel(desk, file, body, skills[file]))
-    return found
+    inside = {entry.path for file, others in skills.items() for entry in (file, *others)}
+    return Unpacked(found, [entry.path for entry in entries if entry.path not in inside])
 
 
 async def packed(desk: Desk, source: FileSource, parcel: Parcel) -> tuple[bytes, Sequence[Refused]]:

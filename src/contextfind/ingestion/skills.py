@@ -8,7 +8,7 @@ from contextfind.domain.identity import Identity
 from contextfind.domain.skills import SKILL_FILE, SkillHead, skill_root
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.adding import Adding, AddRequest
-from contextfind.ingestion.skill_parcels import Parcel, Refused, packed, parcels_in
+from contextfind.ingestion.skill_parcels import Parcel, Refused, packed, unpacked
 from contextfind.ingestion.skill_text import head_of, heads_of, text_of
 from contextfind.ingestion.writing import Desk, Writer
 from contextfind.ports import FileSource, Job, UploadShelf
@@ -34,10 +34,14 @@ class AddedSkill:
 
 @dataclass(frozen=True, slots=True)
 class SkillBatch:
-    """What became of the skills of one request; `added` is never empty."""
+    """What became of the skills of one request; `added` is never empty.
+
+    outside: paths of files in the upload that belong to no skill.
+    """
 
     added: Sequence[AddedSkill]
     refused: Sequence[Refused] = ()
+    outside: Sequence[str] = ()
 
 
 class SkillWriter:
@@ -90,7 +94,8 @@ class SkillWriter:
         source = await self._uploads.source(identity, upload, None)
         added: dict[str, AddedSkill] = {}
         refused: list[Refused] = []
-        for parcel in await parcels_in(self._desk, source):
+        inside = await unpacked(self._desk, source)
+        for parcel in inside.parcels:
             try:
                 _check(parcel, added)
                 added[parcel.head.name] = await self._start(identity, root, source, parcel)
@@ -99,7 +104,7 @@ class SkillWriter:
         if not added:
             raise _nothing_added(refused)
         await self._uploads.drop(upload)
-        return SkillBatch(list(added.values()), refused)
+        return SkillBatch(list(added.values()), refused, inside.outside)
 
     async def inspect(self, identity: Identity, upload: str) -> Sequence[Parcel]:
         """Return the skills of an upload by path, good or not; the upload stays.
@@ -109,7 +114,7 @@ class SkillWriter:
 
         """
         source = await self._uploads.source(identity, upload, None)
-        return await parcels_in(self._desk, source)
+        return (await unpacked(self._desk, source)).parcels
 
     async def judge(self, data: str | Mapping[str, object]) -> SkillHead:
         """Return what a skill says of itself, good or not.

@@ -11,6 +11,8 @@ from contextfind.ports import Job, JobState
 from contextfind.server.house import House
 from contextfind.server.waiting import Patience, until_settled
 
+_TAKEN = ("added", "updated", "unchanged")  # the counts of a job that are files in the tree
+
 
 @dataclass(frozen=True, slots=True)
 class SkillOutcome:
@@ -26,6 +28,13 @@ class SkillOutcome:
         if self.job is None or self.job.state is JobState.COMPLETED:
             return "success"
         return "failed" if self.job.state.ended else "accepted"
+
+    @property
+    def others(self) -> int:
+        """How many files came with its SKILL.md; those of a running job are yet to be read."""
+        report = {} if self.job is None else self.job.result or {}
+        counts = [count for kind in _TAKEN if isinstance(count := report.get(kind), int)]
+        return max(sum(counts) - 1, 0) if counts else self.added.others
 
     @property
     def failed(self) -> Sequence[tuple[str, str]]:

@@ -16,7 +16,7 @@ from contextfind.domain.errors import (
 from contextfind.domain.skills import SHARED_SKILLS, own_skills
 from contextfind.domain.uri import Uri
 from contextfind.ingestion import skill_parcels
-from contextfind.ingestion.skill_parcels import packed, parcels_in
+from contextfind.ingestion.skill_parcels import packed, unpacked
 from contextfind.ingestion.skills import SkillBatch, SkillWriter
 from contextfind.ports import JobState
 from tests.households import ANN, BEN, Household, household
@@ -134,6 +134,7 @@ async def test_every_skill_of_a_zip_is_added_below_its_own_name() -> None:
         )
         assert [(one.uri.name, one.others) for one in batch.added] == [("pdf", 0), ("csv", 1)]
         assert batch.refused == []
+        assert batch.outside == ["bundle/README.md"]
         assert await files_below(home, SHARED_SKILLS) == [
             "csv/SKILL.md",
             "csv/scripts/run.py",
@@ -231,7 +232,7 @@ async def test_a_skill_below_a_skill_is_part_of_it() -> None:
                 "ab/SKILL.md": PDF.encode(),
             }
         )
-        found = await parcels_in(home.writer._desk, source)
+        found = (await unpacked(home.writer._desk, source)).parcels
         assert [one.folder for one in found] == ["a", "ab"]
         assert [entry.path for entry in found[0].others] == ["a/b/SKILL.md"]
 
@@ -242,10 +243,10 @@ async def test_an_upload_without_a_skill_or_with_too_many_is_refused(
     monkeypatch.setattr(skill_parcels, "_MOST_SKILLS", 1)
     async with household() as home:
         with pytest.raises(InvalidArgumentError, match=r"no SKILL\.md in 'docs'"):
-            await parcels_in(home.writer._desk, MemorySource({"README.md": b"x"}))
+            await unpacked(home.writer._desk, MemorySource({"README.md": b"x"}))
         two = MemorySource({"a/SKILL.md": b"", "b/SKILL.md": b""})
         with pytest.raises(InvalidArgumentError, match="holds 2 skills; expected at most 1"):
-            await parcels_in(home.writer._desk, two)
+            await unpacked(home.writer._desk, two)
 
 
 async def test_a_skill_that_is_too_large_is_reported_and_the_others_are_added(
@@ -278,7 +279,7 @@ async def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_packed() -> N
     }
     source = MemorySource(files)
     async with household() as home:
-        (parcel,) = await parcels_in(home.writer._desk, source)
+        (parcel,) = (await unpacked(home.writer._desk, source)).parcels
         data, refused = await packed(home.writer._desk, source, parcel)
     assert [(one.path, one.reason) for one in refused] == [("a/lost.md", "damaged in the zip")]
     with zipfile.ZipFile(io.BytesIO(data)) as archive:

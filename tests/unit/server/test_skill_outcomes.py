@@ -72,11 +72,16 @@ async def test_a_batch_that_is_not_waited_for_is_accepted() -> None:
 
 
 async def test_one_that_fails_is_named_beside_the_good_ones() -> None:
-    batch = SkillBatch([skill("a"), skill("b", Refused("b/x.md", "damaged"))])
+    outside = [f"{number}.md" for number in range(12)]
+    batch = SkillBatch([skill("a"), skill("b", Refused("b/x.md", "damaged"))], (), outside)
     report = {
         "failed": [{"path": "y.md", "reason": "in the way"}],
         "skipped": [{"path": "z.png", "reason": "binary"}],
         "note": "the embedder is down",
+        "added": 1,
+        "updated": 1,
+        "unchanged": 3,
+        "removed": 9,
     }
     outcomes = await ended(
         batch,
@@ -85,16 +90,20 @@ async def test_one_that_fails_is_named_beside_the_good_ones() -> None:
     )
     told = added(batch, outcomes, waited=True)
     assert told["status"] == "partial"
-    assert [one["status"] for one in cast("list[dict[str, Any]]", told["skills"])] == [
-        "failed",
-        "success",
+    lines = cast("list[dict[str, Any]]", told["skills"])
+    assert [(one["status"], one["auxiliary_files"]) for one in lines] == [
+        ("failed", 2),
+        ("success", 4),
     ]
     assert told["failed"] == [
         {"path": "a", "reason": "broken"},
         {"path": "b/x.md", "reason": "damaged"},
         {"path": "b/y.md", "reason": "in the way"},
     ]
-    assert told["warnings"] == ["b/z.png: binary"]
+    binary, left_out = cast("list[str]", told["warnings"])
+    assert binary == "b/z.png: binary"
+    assert left_out.startswith("left out, for it belongs to no skill: 0.md, 1.md, ")
+    assert left_out.endswith(", 9.md, and 2 more")
     queues = cast("dict[str, Any]", told["queue_status"])
     assert queues["Embedding"]["errors"] == ["the embedder is down"]
 

@@ -18,6 +18,8 @@ from contextfind.server.skills import SkillOutcome
 from contextfind.server.wire.answers import Address, Amount, Queues, exact
 from contextfind.server.wire.content import queue_status
 
+_NAMED = 10  # files named in a warning, enough to see what was forgotten
+
 
 @exact
 class SkillLine(TypedDict):
@@ -203,7 +205,7 @@ def added(
         "skills": lines,
         "failed": failed,
         "errors": [f"{one['path']}: {one['reason']}" for one in failed],
-        "warnings": [line for outcome in outcomes for line in outcome.warnings],
+        "warnings": [*(line for one in outcomes for line in one.warnings), *_outside(batch)],
     }
     note = next((outcome.note for outcome in outcomes if outcome.note), "")
     return {**result, "queue_status": queue_status(Settled(0, 0, note))} if waited else result
@@ -259,6 +261,16 @@ def gone(uri: Uri, removed: int) -> dict[str, object]:
     }
 
 
+def _outside(batch: SkillBatch) -> Sequence[str]:
+    """Return what to say of files that belong to no skill."""
+    if not batch.outside:
+        return []
+    named = ", ".join(batch.outside[:_NAMED])
+    left = len(batch.outside) - _NAMED
+    more = f", and {left} more" if left > 0 else ""
+    return [f"left out, for it belongs to no skill: {named}{more}"]
+
+
 def _line(skill: Skill) -> dict[str, object]:
     return {
         "type": "skill",
@@ -292,6 +304,6 @@ def _one_added(outcome: SkillOutcome) -> dict[str, object]:
         "root_uri": root.text,
         "skill_md_uri": skill.uri.child(SKILL_FILE).text,
         "status": outcome.status,
-        "auxiliary_files": skill.others,
+        "auxiliary_files": outcome.others,
     }
     return line if job is None else {**line, "task_id": job.id}
