@@ -82,7 +82,7 @@ async def find(connection: Connection, query: Query = "", **given: Any) -> None:
     Scores mean the same on every question: below .35 noise, from .45 plausible, from .6 strong.
     """
     found = await connection.client.find(query, **options_of(given))
-    name_unknown(found)
+    warn(found)
     if connection.as_json:
         show_json(found.raw)
     else:
@@ -111,10 +111,12 @@ def show_found(found: Found, *, asked: bool, narrowed: bool) -> None:
         show(walk_tree(told))
 
 
-def name_unknown(found: Found) -> None:
-    """Say at which targets nothing is stored."""
+def warn(found: Found) -> None:
+    """Say at which targets nothing is stored, and what was done without."""
     if found.unknown_targets:
         say(f"nothing is stored at {', '.join(found.unknown_targets)}", style="yellow")
+    for note in found.notes:
+        say(note, style="yellow")
 
 
 def _show(found: Found, *, asked: bool, narrowed: bool) -> None:

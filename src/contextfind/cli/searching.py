@@ -10,10 +10,10 @@ from contextfind.cli.connection import Connection, client_command
 from contextfind.cli.finding import (
     Query,
     conditions,
-    name_unknown,
     narrowed,
     options_of,
     show_found,
+    warn,
 )
 from contextfind.cli.screen import say, short, show, show_json, table
 from contextfind.client.findings import Plan, PlannedQuery
@@ -36,7 +36,7 @@ async def search(
     First the plan: what was searched in its place, most urgent first, and why; then the hits.
     """
     found = await connection.client.search(query, session, **options_of(given))
-    name_unknown(found)
+    warn(found)
     if connection.as_json:
         show_json(found.raw)
         return

@@ -106,7 +106,8 @@ class Plan(Told):
 class Found(Told):
     """The three shelves, best first each; `total` counts all of them.
 
-    unknown_targets: the targets at which nothing is stored. query_plan: of a search, None of a find.
+    unknown_targets: the targets at which nothing is stored. notes: what was done without, such as a
+    reranker that is down. query_plan: of a search, None of a find.
     """
 
     memories: tuple[Hit, ...] = ()
@@ -116,6 +117,7 @@ class Found(Told):
     provenance: tuple[Provenance, ...] = ()
     query_plan: Plan | None = None
     unknown_targets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def hits(self) -> tuple[Hit, ...]:

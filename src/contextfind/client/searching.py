@@ -51,4 +51,8 @@ def _asked(route: str, body: Mapping[str, object]) -> Request[Found]:
 
 def _found(answer: Answer) -> Found:
     found = shaped(Found, result_of(answer))
-    return replace(found, unknown_targets=names_in(answer, "X-Unknown-Targets"))
+    return replace(
+        found,
+        unknown_targets=names_in(answer, "X-Unknown-Targets"),
+        notes=names_in(answer, "X-Notes"),
+    )

@@ -76,6 +76,13 @@ def test_a_plan_that_found_nothing_says_what_to_try(stub: StubServer) -> None:
     assert "nothing found; try other words" in call("search", "q", stub=stub).stderr
 
 
+def test_what_was_done_without_is_said_beside_the_answer(stub: StubServer) -> None:
+    stub.results(*SEARCH, searched(hit("viking://resources/a.md", 0.9)))
+    stub.headers["X-Notes"] = "the%20reranker%20is%20down"
+    assert call("search", "q", stub=stub).stderr == "the reranker is down\n"
+    assert call("search", "q", "--json", stub=stub).stderr == "the reranker is down\n"
+
+
 def test_texts_of_a_model_are_no_markup(stub: StubServer) -> None:
     queries = [{**PLANNED[0], "query": "[red]x[/red] :smile:\x1b[31m"}]
     stub.results(*SEARCH, searched(queries=queries))

@@ -74,6 +74,13 @@ async def test_a_find_names_the_targets_at_which_nothing_is_stored(
     assert found.unknown_targets == ("viking://agent/a,b", "viking://resources/没")
 
 
+async def test_a_find_tells_what_was_done_without(stub: StubServer, connect: Connect) -> None:
+    stub.results("POST", FIND, FOUND)
+    stub.headers["X-Notes"] = "the%20reranker%20is%20down%2C%20try%20later,another"
+    found = await connect().find("x")
+    assert found.notes == ("the reranker is down, try later", "another")
+
+
 async def test_the_hits_of_all_shelves_have_one_order(stub: StubServer, connect: Connect) -> None:
     def hit(uri: str, score: float) -> dict[str, object]:
         return {"uri": uri, "context_type": "resource", "level": 2, "score": score}
