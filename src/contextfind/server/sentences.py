@@ -17,6 +17,7 @@ _EXPECTED: Mapping[str, str] = {
     "float_parsing": "a number",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
+    "too_long": "at most {max_length} of them",
     "string_too_long": "at most {max_length} characters",
     "literal_error": "{expected}",
 }

@@ -13,6 +13,7 @@ from contextfind.domain.conversation import (
     SessionMessage,
 )
 from contextfind.domain.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from contextfind.domain.filter_faults import shown
 from contextfind.domain.identity import Identity
 from contextfind.domain.session_ids import parse_session_id
 from contextfind.ports import Clock, IdMaker, SessionStore
@@ -138,7 +139,7 @@ class Conversations:
                 said = await self._store.archived(identity, session.id, archive.number)
                 return session, archive, said
         raise NotFoundError(
-            f"session {session.id!r} has no archive {archive_id!r}",
+            f"session {session.id!r} has no archive {shown(archive_id)}",
             {"resource": archive_id, "type": "archive"},
         )
 

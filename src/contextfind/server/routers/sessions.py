@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from contextfind.domain.session_ids import parse_session_id
 from contextfind.server.context import request_id_of
 from contextfind.server.envelope import ok
 from contextfind.server.examples import COMMIT, MESSAGE, MESSAGES, SESSION, UNUSED
@@ -14,11 +13,13 @@ from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire import session_answers as shown
 from contextfind.server.wire.answers import Ok, Page
 from contextfind.server.wire.sessions import (
+    ArchiveId,
     BatchBody,
     CommitBody,
     ContextParams,
     MessageBody,
     SessionBody,
+    SessionId,
     SessionParams,
     SessionsParams,
     Unused,
@@ -57,7 +58,7 @@ async def list_sessions(
 
 @router.get("/{session_id}", response_model=Ok[shown.SessionShown], responses=may_fail("NOT_FOUND"))
 async def one_session(
-    session_id: str,
+    session_id: SessionId,
     asked: Annotated[SessionParams, Query()],
     house: TheHouse,
     tenant: Tenant,
@@ -70,7 +71,7 @@ async def one_session(
 @router.delete(
     "/{session_id}", response_model=Ok[shown.GoneSession], responses=may_fail("NOT_FOUND")
 )
-async def delete(session_id: str, house: TheHouse, tenant: Tenant) -> Response:
+async def delete(session_id: SessionId, house: TheHouse, tenant: Tenant) -> Response:
     """Remove a session with all that was said in it, archives included."""
     return ok({"session_id": await house.conversations.delete(tenant, session_id)})
 
@@ -82,7 +83,7 @@ async def delete(session_id: str, house: TheHouse, tenant: Tenant) -> Response:
     openapi_extra=examples(MESSAGE),
 )
 async def message(
-    session_id: str, body: MessageBody, request: Request, house: TheHouse, tenant: Tenant
+    session_id: SessionId, body: MessageBody, request: Request, house: TheHouse, tenant: Tenant
 ) -> Response:
     """Add a message; the first one makes the session."""
     now = house.clock()
@@ -99,7 +100,7 @@ async def message(
     openapi_extra=examples(MESSAGES),
 )
 async def messages(
-    session_id: str, body: BatchBody, request: Request, house: TheHouse, tenant: Tenant
+    session_id: SessionId, body: BatchBody, request: Request, house: TheHouse, tenant: Tenant
 ) -> Response:
     """Add messages in order, all or none."""
     now = house.clock()
@@ -115,7 +116,7 @@ async def messages(
     responses=may_fail("NOT_FOUND"),
 )
 async def context(
-    session_id: str,
+    session_id: SessionId,
     asked: Annotated[ContextParams, Query()],
     house: TheHouse,
     tenant: Tenant,
@@ -132,7 +133,7 @@ async def context(
     openapi_extra=examples(COMMIT),
 )
 async def commit(
-    session_id: str,
+    session_id: SessionId,
     request: Request,
     house: TheHouse,
     tenant: Tenant,
@@ -151,7 +152,7 @@ async def commit(
     response_model=Ok[list[shown.ArchiveLine]],
     responses=may_fail("NOT_FOUND"),
 )
-async def archives(session_id: str, house: TheHouse, tenant: Tenant) -> Response:
+async def archives(session_id: SessionId, house: TheHouse, tenant: Tenant) -> Response:
     """Return the archives of a session, newest first."""
     session, found = await house.conversations.archives(tenant, session_id)
     return ok([shown.archive_line(session, archive) for archive in found])
@@ -163,7 +164,7 @@ async def archives(session_id: str, house: TheHouse, tenant: Tenant) -> Response
     responses=may_fail("NOT_FOUND"),
 )
 async def one_archive(
-    session_id: str, archive_id: str, house: TheHouse, tenant: Tenant
+    session_id: SessionId, archive_id: ArchiveId, house: TheHouse, tenant: Tenant
 ) -> Response:
     """Return an archive with its summary and its messages, oldest first."""
     session, archive, said = await house.conversations.archive(tenant, session_id, archive_id)
@@ -176,7 +177,7 @@ async def one_archive(
     responses=may_fail(),
     openapi_extra=examples(UNUSED),
 )
-async def used(session_id: str, _: Tenant, body: Unused | None = None) -> Response:
+async def used(session_id: SessionId, _: Tenant, body: Unused | None = None) -> Response:
     """Take a report of earlier clients; reads are counted without it."""
     return _noted(session_id, _USED, body)
 
@@ -187,11 +188,11 @@ async def used(session_id: str, _: Tenant, body: Unused | None = None) -> Respon
     responses=may_fail(),
     openapi_extra=examples(UNUSED),
 )
-async def extract(session_id: str, _: Tenant, body: Unused | None = None) -> Response:
+async def extract(session_id: SessionId, _: Tenant, body: Unused | None = None) -> Response:
     """Take a request of earlier clients; commit the session instead."""
     return _noted(session_id, _EXTRACT, body)
 
 
 def _noted(session_id: str, note: str, body: Unused | None) -> Response:
     headers = {} if body is None else body.ignored_header()
-    return ok({"session_id": parse_session_id(session_id), "note": note}, headers=headers)
+    return ok({"session_id": session_id, "note": note}, headers=headers)

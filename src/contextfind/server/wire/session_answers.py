@@ -332,13 +332,13 @@ def _abstract(archive: Archive) -> dict[str, object]:
 
 
 def _message(message: SessionMessage) -> Mapping[str, object]:
-    return {
-        **message.extra,
+    own: dict[str, object] = {
         "id": message.id,
         "role": message.role,
         "parts": list(message.parts),
         "created_at": iso(message.created_at),
     }
+    return own | {**message.extra, **own}
 
 
 def _iso(moment: datetime | None) -> str | None:

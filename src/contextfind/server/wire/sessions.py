@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationInfo, field_validator
+from fastapi import Path
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.session_ids import EXPECTED, parse_session_id
 from contextfind.domain.times import parse_moment
 from contextfind.server.envelope import header_list
 from contextfind.server.wire.body import NO_FLAG, Body, Params, Telemetry, Text
@@ -27,6 +29,19 @@ _UNUSED = ("memory_policy", "auto_commit_policy", "memory_extraction_config")
 
 Name = Annotated[Text, Field(max_length=_NAME)]
 Parts = Annotated[list[dict[str, Any]], Field(max_length=_PARTS), FREE]
+
+
+def _session_id(text: str) -> str:
+    try:
+        return parse_session_id(text)
+    except InvalidArgumentError:
+        raise PydanticCustomError("session_id", f"expected {EXPECTED}") from None
+
+
+SessionId = Annotated[str, Path(description="The session."), AfterValidator(_session_id)]
+
+
+ArchiveId = Annotated[str, Path(description="`archive_001` is the oldest.")]
 
 
 class SessionBody(Body):
