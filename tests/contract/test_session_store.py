@@ -368,6 +368,8 @@ async def test_archiving_takes_all_but_the_last(store: SessionStore) -> None:
     assert (first.state, second.id) == (ArchiveState.PENDING, "archive_002")
     assert ids(await store.archived(ANN, "s", 1)) == ["a", "b"]
     assert [(m.id, m.ordinal) for m in await store.archived(ANN, "s", 2)] == [("c", 2), ("d", 3)]
+    for limit, last in ((0, []), (1, ["d"]), (2, ["c", "d"]), (9, ["c", "d"])):
+        assert ids(await store.archived(ANN, "s", 2, limit)) == last
     assert [(m.id, m.ordinal) for m in await store.pending(ANN, "s")] == [("e", 4)]
     for number in (0, 3, -1):
         assert await store.archived(ANN, "s", number) == []

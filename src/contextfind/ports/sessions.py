@@ -74,9 +74,9 @@ class SessionStore(Protocol):
         ...
 
     async def archived(
-        self, identity: Identity, session_id: str, number: int
+        self, identity: Identity, session_id: str, number: int, limit: int | None = None
     ) -> Sequence[SessionMessage]:
-        """Return the messages of an archive, oldest first; none for an unknown one."""
+        """Return the last `limit` messages of an archive (None: all), oldest first; none for an unknown one."""
         ...
 
     async def summarise(

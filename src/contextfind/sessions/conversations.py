@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.conversation import (
@@ -112,9 +112,12 @@ class Conversations:
         waiting = await self._newest(identity, session.id, budget)
         archives = await self._store.archives(identity, session.id, _ARCHIVES_TOLD)
         bare = itertools.takewhile(lambda one: one.state is not ArchiveState.DONE, archives)
-        messages = await self._with_archived(
-            identity, session.id, waiting, list(bare), lambda found: _tokens(found) < budget
-        )
+        messages = list(waiting)
+        for archive in bare:
+            if _tokens(messages) >= budget:
+                break
+            older = await self._store.archived(identity, session.id, archive.number)
+            messages = _joined(older, messages)
         return Told(session, within(budget, messages, archives), archives)
 
     async def archives(
@@ -157,10 +160,14 @@ class Conversations:
             return Conversation()
         waiting = await self._store.pending(identity, name, last)
         archives = await self._store.archives(identity, name, _ABSTRACTS + 1)
-        messages = await self._with_archived(
-            identity, name, waiting, archives, lambda found: len(found) < last
-        )
-        return Conversation(_summary(archives), tuple(messages[max(len(messages) - last, 0) :]))
+        messages = list(waiting)
+        for archive in archives:
+            missing = last - len(messages)
+            if missing <= 0:
+                break
+            older = await self._store.archived(identity, name, archive.number, missing)
+            messages = _joined(older, messages)
+        return Conversation(_summary(archives), tuple(messages))
 
     async def _newest(self, identity: Identity, name: str, budget: int) -> Sequence[SessionMessage]:
         """Return messages from the end: all that are pending, or more than the budget holds."""
@@ -171,25 +178,13 @@ class Conversations:
                 return found
             look *= _STEP
 
-    async def _with_archived(
-        self,
-        identity: Identity,
-        name: str,
-        messages: Sequence[SessionMessage],
-        archives: Sequence[Archive],
-        lacking: Callable[[Sequence[SessionMessage]], bool],
-    ) -> Sequence[SessionMessage]:
-        """Return the messages and, in front, those of archives, newest archive first, while lacking.
 
-        What was archived since the messages were read is in both, and taken once.
-        """
-        for archive in archives:
-            if not lacking(messages):
-                break
-            older = await self._store.archived(identity, name, archive.number)
-            known = messages[0].ordinal if messages else archive.last + 1
-            messages = [*(one for one in older if one.ordinal < known), *messages]
-        return messages
+def _joined(
+    older: Sequence[SessionMessage], messages: Sequence[SessionMessage]
+) -> list[SessionMessage]:
+    """Return both; what was archived since `messages` were read is in both, and taken once."""
+    before = (one for one in older if not messages or one.ordinal < messages[0].ordinal)
+    return [*before, *messages]
 
 
 def _summary(archives: Sequence[Archive]) -> str:

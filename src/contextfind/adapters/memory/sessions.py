@@ -123,14 +123,15 @@ class MemorySessionStore:
         return [] if held is None else held.archives[::-1][:limit]
 
     async def archived(
-        self, identity: Identity, session_id: str, number: int
+        self, identity: Identity, session_id: str, number: int, limit: int | None = None
     ) -> Sequence[SessionMessage]:
         """See `SessionStore.archived`."""
         held = self._held.get(_place(identity, session_id))
         if held is None or not 1 <= number <= len(held.archives):
             return []
         known = held.archives[number - 1]
-        return held.messages[known.first : known.last + 1]
+        first = known.first if limit is None else max(known.first, known.last + 1 - limit)
+        return held.messages[first : known.last + 1]
 
     async def summarise(
         self, identity: Identity, session_id: str, archive: Archive, memories: int = 0

@@ -151,7 +151,7 @@ class SqliteSessionStore:
         return await self._database.read(work)
 
     async def archived(
-        self, identity: Identity, session_id: str, number: int
+        self, identity: Identity, session_id: str, number: int, limit: int | None = None
     ) -> Sequence[SessionMessage]:
         """See `SessionStore.archived`."""
 
@@ -161,7 +161,11 @@ class SqliteSessionStore:
                 return []
             query = "SELECT first, last FROM archives WHERE session = ? AND number = ?"
             ends = connection.execute(query, (found[0], number)).fetchone()
-            return [] if ends is None else _messages(connection, found[0], *ends)
+            if ends is None:
+                return []
+            first, last = ends
+            start = first if limit is None else max(first, last + 1 - limit)
+            return _messages(connection, found[0], start, last)
 
         return await self._database.read(work)
 

@@ -34,6 +34,7 @@ QUESTIONS: dict[str, Question] = {
     "archive": lambda store, _: store.archive(ANN, "s", 1, NOON),
     "last archive": lambda store, _: store.archives(ANN, "s", 1),
     "archived": lambda store, archive: store.archived(ANN, "s", archive.number),
+    "last archived": lambda store, archive: store.archived(ANN, "s", archive.number, 2),
     "summarise": lambda store, archive: store.summarise(ANN, "s", archive, 1),
     "delete": lambda store, _: store.delete(ANN, "small"),
 }
