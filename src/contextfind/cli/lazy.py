@@ -36,6 +36,7 @@ OFFERS: Mapping[str, Offer] = {
     "eval": Offer(
         "evaluating", _SERVER, "Measure search and answers on judged sets; no server needed."
     ),
+    "grade": Offer("grading", _SERVER, "Judge written answers with Ragas and the chat model."),
     "status": Offer(
         "standing", _SERVER, "Show what a running server holds and whether it is ready."
     ),
