@@ -11,7 +11,7 @@ from contextfind.domain.errors import (
     NotFoundError,
     UnavailableError,
 )
-from contextfind.domain.filters import OneOf
+from contextfind.domain.filters import Filter, OneOf, Tagged, all_of
 from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.scope import visible_to
@@ -34,8 +34,9 @@ from contextfind.sessions.memory_files import (
     paragraphs,
 )
 
+_OWN = 12  # memories of the archive that is read: so that reading it again is no news
 _NEAREST = 8  # memories that fit what is said
-_NEWEST = 4  # memories; those that the index may not show yet, and what the talk goes on about
+_NEWEST = 4  # memories; those that the index may not show yet
 _OFFERED = 2_000  # tokens of known memories in one prompt
 _FRAME = 20  # tokens of JSON around one of them
 _WHOLE = 2_000  # characters of one; of a longer one only the beginning is told
@@ -110,11 +111,14 @@ class Notebook:
         self._complaints: list[str] = []
 
     async def known(self, said: Sequence[str]) -> Sequence[tuple[Uri, Memory]]:
-        """Return memories that the model should know, bounded: nearest first, then the newest.
+        """Return memories that the model should know, bounded.
 
-        said: what the user said, the most telling first.
+        Those of this archive come first, then those nearest to what is said, then the newest. said: what
+        the user said, the most telling first.
         """
-        uris = [*await self._nearest(said), *[*self._noted][-_NEWEST:], *await self._newest()]
+        source = all_of(_FILES, *map(Tagged, self._source.tags))
+        mine = [*self._noted, *await self._select(source, _OWN)][:_OWN]
+        uris = [*mine, *await self._nearest(said), *await self._select(_FILES, _NEWEST)]
         room = _OFFERED
         told: dict[Uri, Memory] = {}
         self._offered = {}
@@ -137,17 +141,19 @@ class Notebook:
         Two items of one answer at the same address share it; so do an item and what was there and not
         offered. What a memory of the kind tells already is not told again.
         """
-        fresh: set[Uri] = set()
+        found: dict[Uri, Memory] = {}
+        meant: set[Uri] = set()
         for item in items:
             day = item.memory.day or said_on
-            uri = self._updated(item)
-            told = self._telling(item, day) if uri is None else None
-            if told is not None:
-                self._noted[told] = None
-                continue
-            uri = uri or memory_uri(self._identity, item.kind, item.memory.title, day)
-            await self._put_down(uri, replace(item.memory, day=day), renew=uri not in fresh)
-            fresh.add(uri)
+            memory = replace(item.memory, day=day)
+            uri = next((one for one in self._offered if one.text == item.updates), None)
+            if uri is None:
+                uri = memory_uri(self._identity, item.kind, memory.title, day)
+            else:
+                meant.add(uri)
+            found[uri] = _joined(found[uri], memory) if uri in found else memory
+        for uri, memory in found.items():
+            await self._put_down(uri, memory, meant=uri in meant)
 
     async def write(self) -> Extraction:
         """Write all that has changed, each memory by itself.
@@ -172,31 +178,29 @@ class Notebook:
             (created if entry.stored is None else updated).append(uri)
         return Extraction(created, updated, unchanged, self._complaints)
 
-    async def _put_down(self, uri: Uri, memory: Memory, *, renew: bool) -> None:
-        """Let the memory be at its address: new, instead of what was offered, or behind what is there."""
+    async def _put_down(self, uri: Uri, memory: Memory, *, meant: bool) -> None:
+        """Let the memory be at its address: new, instead of what was offered, or behind what is there.
+
+        meant: whether the model said that it replaces what is there; else it may be a part of it.
+        """
         entry = await self._entry(uri)
         if entry is None:
-            self._entries[uri] = _Entry(memory)
-        elif renew and entry.ours and uri in self._offered:
-            entry.memory = _renewed(entry.memory, memory)
+            told = self._telling(memory)
+            if told is None:
+                self._entries[uri] = _Entry(memory)
+            uri = told or uri
+        elif entry.ours and uri in self._offered:
+            if not _is_told(memory, entry.memory, whole=meant):
+                entry.memory = replace(memory, kind=entry.memory.kind)
         elif not _add(entry, memory):
             self._complaints.append(f"{uri} is full; {memory.title!r} is not in it")
             return
         self._noted[uri] = None
 
-    def _updated(self, item: Item) -> Uri | None:
-        """Return what the item says it updates, if that was offered."""
-        return next((uri for uri in self._offered if uri.text == item.updates), None)
-
-    def _telling(self, item: Item, day: date) -> Uri | None:
-        """Return a memory that says all of the item already; of an event, of the same day."""
-        said = _words(item.memory)
-        for uri in (*self._offered, *self._noted):
-            memory = self._entries[uri].memory
-            same_day = item.kind is not MemoryKind.EVENT or memory.day == day
-            if memory.kind is item.kind and same_day and said <= _words(memory):
-                return uri
-        return None
+    def _telling(self, memory: Memory) -> Uri | None:
+        """Return a memory that is known to say all of it already, under another title."""
+        known = (*self._offered, *self._noted)
+        return next((one for one in known if _is_told(memory, self._entries[one].memory)), None)
 
     async def _save(self, uri: Uri, entry: _Entry) -> None:
         write = self._desk.writer.write
@@ -238,8 +242,9 @@ class Notebook:
         ranked = sorted(best, key=lambda uri: (-best[uri], uri))
         return [uri for uri in ranked if uri.name.endswith(_READABLE)][:_NEAREST]
 
-    async def _newest(self) -> Sequence[Uri]:
-        records = await self._desk.store.select(self._scope, _FILES, _NEWEST)
+    async def _select(self, where: Filter, limit: int) -> Sequence[Uri]:
+        """Return the newest memories that the filter keeps."""
+        records = await self._desk.store.select(self._scope, where, limit)
         return [record.uri for record in records if record.name.endswith(_READABLE)]
 
 
@@ -256,23 +261,30 @@ def _queries(said: Sequence[str]) -> Sequence[str]:
     return texts
 
 
-def _renewed(old: Memory, new: Memory) -> Memory:
-    """Return the memory as it is now; the same words are no news, unless an event has another day."""
-    same_day = old.kind is not MemoryKind.EVENT or old.day == new.day
-    if same_day and _words(new) == _words(old):
-        return old
-    return replace(new, kind=old.kind)
+def _joined(one: Memory, more: Memory) -> Memory:
+    """Return one memory that says what both say, each paragraph once."""
+    there = _words(one)
+    new = [part for part in paragraphs(more.text) if folded(part) not in there]
+    return replace(one, text="\n\n".join([one.text, *new]).lstrip(), day=more.day)
+
+
+def _is_told(memory: Memory, by: Memory, *, whole: bool = False) -> bool:
+    """Whether the other one says all of it; of an event, of the same day. whole: and nothing else."""
+    same_day = by.kind is not MemoryKind.EVENT or by.day == memory.day
+    words, there = _words(memory), _words(by)
+    told = words == there if whole else words <= there
+    return told and same_day and (whole or by.kind is memory.kind)
 
 
 def _add(entry: _Entry, memory: Memory) -> bool:
     """Put the paragraphs behind those that are there, unless they are; False when it is too long."""
-    there = _words(entry.memory)
-    more = [one for one in paragraphs(memory.text) if folded(one) not in there]
-    text = "\n\n".join([entry.memory.text, *more]).lstrip()
-    if more and len(text) > _LONGEST:
+    old = entry.memory
+    both = replace(_joined(old, memory), day=old.day)
+    if both != old and len(both.text) > _LONGEST:
         return False
-    entry.memory = replace(entry.memory, text=text)
-    entry.added += more
+    entry.memory = both
+    if both != old:
+        entry.added.append(both.text.removeprefix(old.text).strip())
     return True
 
 

@@ -255,7 +255,11 @@ async def test_users_do_not_wait_for_each_other_nor_see_each_other(home: Househo
 
 
 class HangingChat(ScriptedChat):
-    """Never answers the first question."""
+    """Never answers the first question; `hangs` is set while it does not."""
+
+    def __init__(self, *answers: object) -> None:
+        super().__init__(*answers)
+        self.hangs = asyncio.Event()
 
     async def complete(
         self,
@@ -265,6 +269,7 @@ class HangingChat(ScriptedChat):
     ) -> str:
         if not self.asked:
             self.asked.append(messages)
+            self.hangs.set()
             await asyncio.Event().wait()
         return await super().complete(messages, max_tokens, schema)
 
@@ -275,8 +280,7 @@ async def test_a_model_that_hangs_holds_up_its_user_until_cancelled_and_nobody_e
     model = HangingChat([TEA])
     memories = extractor(home, model)
     hanging = asyncio.create_task(memories.extract(ANN, "a", ARCHIVE, said("Tea")))
-    while not model.asked:
-        await asyncio.sleep(0)
+    await model.hangs.wait()
     next_one = asyncio.create_task(memories.extract(ANN, "b", ARCHIVE, said("Tea")))
     assert len((await memories.extract(BEN, "s", ARCHIVE, said("Tea"))).created) == 1
     assert not next_one.done()
@@ -348,15 +352,22 @@ async def test_a_long_archive_again_changes_nothing(home: Household) -> None:
     assert await home.store.position() == position
 
 
+TEXTS = [  # a title and what may be said of it
+    *(
+        (title, text)
+        for title in ("Home", "home!")
+        for text in ("Lyon.", "Lyon", "Nantes.", "Rome.")
+    ),
+    *(("Dog", text) for text in ("Bo.", "Rex.\n\nBo.", "Rex.")),
+]
 ITEMS = st.lists(
     st.builds(
-        lambda kind, title, text, day: {"kind": kind, "title": title, "text": text, "date": day},
+        lambda kind, said, day: {"kind": kind, "title": said[0], "text": said[1], "date": day},
         st.sampled_from(["fact", "event"]),
-        st.sampled_from(["Home", "home!", "Dog"]),
-        st.sampled_from(["Lyon.", "Lyon", "Nantes.\n\nLyon.", "A dog called Bo."]),
+        st.sampled_from(TEXTS),
         st.sampled_from(["", "2026-03-01", "2026-03-02"]),
     ),
-    max_size=4,
+    max_size=5,
 )
 
 
