@@ -129,6 +129,7 @@ class Archivist:
             done.append(await self._finish(identity, session_id, archive))
             if done[-1].stalled:
                 break
+        await course.note("summarising", len(done), len(fresh) + len(earlier))
         left = [*fresh, *earlier][len(done) :]
         done += [Done(one) for one in left if one.number in numbers]
         note = await self._settled(identity, done, course)

@@ -29,6 +29,16 @@ _NAME = 40  # characters of a speaker
 _KANA = re.compile("[\u3040-\u30ff]")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _GAP = re.compile(r"\n\s*\n")
+# A sentence of nothing else. Each word can be read one way only, or the time would grow beyond bounds.
+_PLEASANT = re.compile(
+    r"(?:(?:hi|hey|hello|wow|thanks|thank you|thx|bye|see you|talk to you soon|great|cool|nice|fine|perfect"
+    r"|awesome|ok|okay|yes|yep|no|sure|right|good(?: morning| evening| night| to see you)?"
+    r"|(?:that|it)(?:['’]s| is) (?:really |so |very |pretty )?(?:cool|sweet|great|nice|awesome|good))\b[ ,]*)*"
+    r"(?:(?:hi|hey|hello|wow|thanks|bye)[ ,]+[a-z]+)?[\s!.…)]*"
+    r"|(?:早上好|晚上好|谢谢|多谢|好的?|嗯|哦|是的?|对|行|可以|哈|不客气|再见|没问题|明白|收到"
+    r"|[您你啊了\s，、。！~…])++",
+    re.IGNORECASE,
+)
 _TALKING = frozenset({"user", "assistant"})
 _ROLES = {"user": "用户", "assistant": "助手", "tool": "工具", "system": "系统"}
 
@@ -64,10 +74,11 @@ def quotes(messages: Sequence[SessionMessage], room: int) -> list[Quote]:
     """
     talk = _spread(_talk(messages), _LOOKED_AT)
     parts = max(min(_STRETCHES, -(-len(talk) // _STRETCH)), 1)
-    said = [_said(message) for message in talk]
-    told = [(who, one) for who, one in itertools.chain.from_iterable(said) if _tells(one.text)]
-    if told and sum(len(one.text) for _, one in told) <= room:
-        return _distinct(told)
+    every = [_said(message) for message in talk]
+    told = [[pair for pair in pairs if _tells(pair[1].text)] for pairs in every]
+    said = told if any(told) else every
+    if sum(len(one.text) for pairs in said for _, one in pairs) <= room:
+        return _distinct(itertools.chain.from_iterable(said))
     found: list[tuple[str, Sentence]] = []
     for part in range(parts):
         stretch = said[part * len(talk) // parts : (part + 1) * len(talk) // parts]
@@ -122,8 +133,10 @@ def _said(message: SessionMessage) -> list[tuple[str, Sentence]]:
     ]
 
 
-def _tells(text: str, least: int = 2) -> bool:
-    """Whether there are words with content: `Thanks, that works!` has too few."""
+def _tells(text: str, least: int = 1) -> bool:
+    """Whether there are words with content, and no greeting, thanks or applause alone."""
+    if _PLEASANT.fullmatch(text):
+        return False
     return len(list(itertools.islice(content_words(text), least))) == least
 
 

@@ -175,6 +175,7 @@ async def test_a_commit_archives_at_once_and_summarises_behind_the_request() -> 
         assert done.job is not None
         job = await here.jobs.finished(ANN, done.job.id, 10)
         assert (job.kind, job.state, job.stage) == ("session_commit", JobState.COMPLETED, "done")
+        assert (job.done, job.total) == (1, 1)
         assert job.result == {
             "session_id": "s1",
             "archive_uri": "viking://user/ann/sessions/s1/history/archive_001",

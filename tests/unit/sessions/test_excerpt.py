@@ -1,5 +1,6 @@
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from tests.builders import NOON, make_message
 ENGLISH = [
     ("user", "Hi there!"),
     ("user", "We deploy the billing service with Argo Rollouts on the Atlas cluster"),
-    ("assistant", "Use a canary: 10% of traffic first.\n\n```yaml\nkind: Rollout\n```\n\nShall I?"),
+    ("assistant", "Use a canary: 10% of traffic first.\n\n```yaml\nkind: Rollout\n```"),
     ("user", "Thanks!"),
     ("user", "The canary failed last night. Marta from SRE paged me."),
 ]
@@ -35,6 +36,30 @@ def test_a_short_conversation_is_quoted_whole_without_greetings_and_code() -> No
         ("user", "The canary failed last night."),
         ("user", "Marta from SRE paged me."),
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Hey Mel!", "Thanks!", "OK", "Wow, Caroline!", "That's really cool.", "你好", "好的，谢谢！"],
+)
+def test_pleasantries_are_not_quoted_beside_something_else(text: str) -> None:
+    said = quotes(talk([("user", text), ("user", "use postgres")]), 2_000)
+    assert [one.said for one in said] == ["use postgres"]
+    assert [one.said for one in quotes(talk([("user", text)]), 2_000)] == [text]
+
+
+@pytest.mark.parametrize(
+    "word", ["hey, ", "hey ", "good ", "明白了", "你好", "好的", "that's cool "]
+)
+def test_the_time_for_pleasantries_without_end_is_bounded(word: str) -> None:
+    assert quotes(talk([("user", word * 400 + "9")]), 100)
+
+
+@pytest.mark.parametrize(
+    "text", ["Use Postgres", "No canary today", "好的，用金丝雀发布", "可以回滚"]
+)
+def test_what_is_short_and_says_something_is_quoted(text: str) -> None:
+    assert quotes(talk([("user", text), *ENGLISH]), 2_000)[0].said == text
 
 
 def test_the_abstract_begins_with_what_the_user_wants() -> None:
