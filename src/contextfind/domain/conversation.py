@@ -68,7 +68,7 @@ class Archive:
 
     number: 1 is the oldest of its session. first, last: ordinals of its messages, both inside.
     abstract: one line. overview: the summary that stands for the messages in a prompt. Both are empty
-        while PENDING. error: why it FAILED.
+        while PENDING. error: why it FAILED; of a DONE one, what a model still owes it, a line each.
     """
 
     number: int

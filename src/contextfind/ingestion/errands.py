@@ -48,5 +48,5 @@ class Errand(Protocol):
         ...
 
     async def ended(self, job: Job) -> None:
-        """Tidy up after a job that has ended, in whatever way."""
+        """Tidy up after a job that has ended, in whatever way; a ContextFindError is only logged."""
         ...

@@ -200,4 +200,7 @@ class Jobs:
     async def _end(self, running: _Running, ended: Job) -> None:
         await running.write(ended)
         self._running.pop(ended.id, None)
-        await running.errand.ended(ended)
+        try:
+            await running.errand.ended(ended)
+        except ContextFindError as fault:
+            _log.warning("task %s has ended and could not tidy up: %s", ended.id, fault)

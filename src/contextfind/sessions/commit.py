@@ -109,7 +109,7 @@ class Committer:
         if session is None:
             raise NotFoundError(f"no session {name!r}", {"resource": name, "type": "session"})
         tokens = session.pending_tokens
-        busy = self._busy(identity, name)
+        busy = await self._busy(identity, name)
         if busy:
             return Committed(name, None, None, tokens, _BUSY.format(busy))
         owed = await self._archivist.waiting(identity, name)
@@ -125,10 +125,14 @@ class Committer:
         self._active[job.id] = (identity.account, place)
         return job
 
-    def _busy(self, identity: Identity, name: str) -> str:
+    async def _busy(self, identity: Identity, name: str) -> str:
         """Return the id of a job that is at this session, empty where there is none."""
         place = (identity.account, session_uri(identity, name))
-        return next((job for job, other in self._active.items() if other == place), "")
+        for number in [job for job, other in self._active.items() if other == place]:
+            job = await self._jobs.get(identity, number)
+            if not job.state.ended:  # else it is seen to have ended, and only tidies up
+                return job.id
+        return ""
 
 
 def _report(identity: Identity, name: str, done: Sequence[Done]) -> dict[str, object]:

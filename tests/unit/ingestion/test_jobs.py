@@ -154,6 +154,7 @@ class Baking:
         self.begun: list[str] = []
         self.started = asyncio.Event()
         self.over: list[tuple[str, JobState]] = []
+        self.stuck = False
 
     def place(self, job: Job) -> Uri:
         return Uri.parse(str(job.spec["where"]))
@@ -168,6 +169,8 @@ class Baking:
 
     async def ended(self, job: Job) -> None:
         self.over.append((job.id, job.state))
+        if self.stuck:
+            raise UnavailableError("the shelf does not answer")
 
 
 async def test_other_kinds_of_job_are_carried_out_by_their_own_errand(house: Household) -> None:
@@ -192,6 +195,21 @@ async def test_the_errand_of_a_cancelled_job_may_tidy_up(house: Household) -> No
     job = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
     await house.jobs.cancel(ANN, job.id)
     assert baking.over == [(job.id, JobState.CANCELLED)]
+
+
+async def test_a_job_that_cannot_tidy_up_has_ended_all_the_same(
+    house: Household, caplog: pytest.LogCaptureFixture
+) -> None:
+    baking = Baking()
+    baking.hot.set()
+    baking.stuck = True
+    house.jobs.take_on(baking)
+    job = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+    again = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    assert (await house.jobs.finished(ANN, again.id, 10)).state is JobState.COMPLETED
+    assert f"task {job.id} has ended and could not tidy up: the shelf" in caplog.text
+    assert "broke off" not in caplog.text
 
 
 async def test_an_unfinished_job_of_an_unknown_kind_stays_as_it_is(

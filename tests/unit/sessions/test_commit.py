@@ -221,6 +221,25 @@ async def test_where_nothing_is_to_be_archived_nothing_happens(said: int, keep: 
         assert await here.jobs.list(ANN, 10) == []
 
 
+async def test_a_job_that_is_seen_to_have_ended_is_in_nobodys_way() -> None:
+    class Slow(MemoryJobStore):
+        async def save(self, job: Job) -> None:
+            await super().save(job)
+            if job.state.ended:
+                saved.set()
+                await asyncio.Event().wait()
+
+    saved = asyncio.Event()
+    async with office(None, FakeExtractor(fault=BROKEN)) as here:
+        here.job_store = Slow()
+        here.open()
+        await here.say("I like green tea.")
+        await here.committer.commit(ANN, "s1")
+        await saved.wait()
+        again = await here.committer.commit(ANN, "s1")
+        assert again.reason.startswith("nothing new to archive; what a model owes")
+
+
 async def test_an_unknown_session_is_not_found_nor_is_one_of_somebody_else() -> None:
     async with office() as here:
         await here.say("words")
