@@ -203,19 +203,30 @@ class Notebook:
         return next((one for one in known if _is_told(memory, self._entries[one].memory)), None)
 
     async def _save(self, uri: Uri, entry: _Entry) -> None:
+        now = await self._load(uri)
+        if entry.ours and now is not None and now.memory != entry.stored:
+            # a person wrote there while the model thought; nothing of that is replaced
+            if not _add(now, entry.memory):
+                raise ConflictError(f"{uri.text!r} is full")
+            now.ours, entry = False, now
         write = self._desk.writer.write
-        if not entry.ours:
-            added = "\n\n" + "\n\n".join(entry.added) + "\n"
-            await write(self._identity, uri, added, "append")
-            return
-        mode: WriteMode = "create" if entry.stored is None else "replace"
-        tags = parse_tags([*entry.tags, *self._source.tags])
-        await write(self._identity, uri, as_file(entry.memory), mode, tags)
+        if entry.ours:
+            mode: WriteMode = "create" if entry.stored is None else "replace"
+            tags = parse_tags([*entry.tags, *self._source.tags])
+            await write(self._identity, uri, as_file(entry.memory), mode, tags)
+        elif entry.added:
+            await write(self._identity, uri, "\n\n" + "\n\n".join(entry.added) + "\n", "append")
 
     async def _entry(self, uri: Uri) -> _Entry | None:
         """Return what is noted, else what is stored; None when there is nothing."""
-        if uri in self._entries:
-            return self._entries[uri]
+        if uri not in self._entries:
+            entry = await self._load(uri)
+            if entry is None:
+                return None
+            self._entries[uri] = entry
+        return self._entries[uri]
+
+    async def _load(self, uri: Uri) -> _Entry | None:
         records = await self._desk.store.at(self._scope, uri)
         record = next((one for one in records if one.is_leaf), None)
         if record is None:
@@ -225,8 +236,7 @@ class Notebook:
         except NotFoundError:  # its text is lost: nothing to tell, nothing to be replaced
             memory = Memory(None, uri.name, "", None)
         ours = {tag.partition("=")[0] for tag in record.tags} >= {"session", "archive"}
-        self._entries[uri] = _Entry(memory, memory, record.tags, ours and bool(memory.text))
-        return self._entries[uri]
+        return _Entry(memory, memory, record.tags, ours and bool(memory.text))
 
     async def _nearest(self, said: Sequence[str]) -> Sequence[Uri]:
         context = RequestContext(self._identity, self._source.archive_id)

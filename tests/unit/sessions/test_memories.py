@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -252,6 +252,52 @@ async def test_users_do_not_wait_for_each_other_nor_see_each_other(home: Househo
     assert model.busiest == 2
     assert await files(home) == await files(home, BEN) == ["preferences/favourite-tea.md"]
     assert model.known(0) == model.known(1) == {}
+
+
+class InterruptedChat(ScriptedChat):
+    """Lets somebody do something before it answers."""
+
+    def __init__(self, meanwhile: Callable[[], Awaitable[object]], *answers: object) -> None:
+        super().__init__(*answers)
+        self.meanwhile = meanwhile
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, object] | None = None,
+    ) -> str:
+        await self.meanwhile()
+        return await super().complete(messages, max_tokens, schema)
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_a_person_writes_while_the_model_thinks_is_not_replaced(
+    home: Household,
+    there: bool,  # noqa: FBT001
+) -> None:
+    if there:
+        await extractor(home, ScriptedChat([HOME])).extract(ANN, "s", ARCHIVE, said("Lyon"))
+    write, uri = home.writer.write, Uri(f"{TOP}/facts/home.md")
+    model = InterruptedChat(
+        lambda: write(ANN, uri, "# Home\n\nMy own words.\n", "replace"),
+        [HOME | {"text": "Ann lives in Nantes."}],
+    )
+    done = await extractor(home, model).extract(ANN, "s", ARCHIVE, said("Nantes"))
+    assert done.invalid == []
+    body = await read(home, "facts/home.md")
+    assert " ".join(body.split()) == "# Home My own words. Ann lives in Nantes."
+
+
+async def test_a_memory_removed_while_the_model_thinks_is_written_anew(home: Household) -> None:
+    await extractor(home, ScriptedChat([HOME])).extract(ANN, "s", ARCHIVE, said("Lyon"))
+    uri = Uri(f"{TOP}/facts/home.md")
+    model = InterruptedChat(
+        lambda: home.writer.remove(ANN, uri, recursive=False),
+        [HOME | {"text": "Ann lives in Nantes."}],
+    )
+    await extractor(home, model).extract(ANN, "s", ARCHIVE, said("Nantes"))
+    assert "Nantes" in await read(home, "facts/home.md")
 
 
 class HangingChat(ScriptedChat):
