@@ -50,6 +50,12 @@ def test_a_short_overview_takes_the_place_of_the_oldest_messages():
     assert [one.id for one in told.messages] == ["m3", "m4", "m5", "m6", "m7", "m8", "m9"]
 
 
+def test_an_overview_without_room_beside_the_last_message_costs_no_other_message():
+    told = within(100, [message(0, 8), message(1, 90)], [archive(1, overview=20)])
+    assert [one.id for one in told.messages] == ["m0", "m1"]
+    assert (told.overview, told.archive_tokens) == ("", 0)
+
+
 def test_a_long_overview_is_told_only_beside_all_messages():
     long = [archive(1, overview=26)]
     assert within(100, TEN, long).overview == ""
