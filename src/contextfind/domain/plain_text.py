@@ -1,8 +1,10 @@
-"""Text as a model may be given it."""
+"""Text as a model may be given it, and as it may be taken from one."""
 
 import re
 
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|[\ud800-\udfff]")
+
+_UNSEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\x80-\x9f]|\t|\r")
 
 
 def plain_text(text: str) -> str:
@@ -12,3 +14,11 @@ def plain_text(text: str) -> str:
     be encoded at all.
     """
     return _UNSENDABLE.sub(lambda found: " " if found[0] <= "\x7f" else "\ufffd", text)
+
+
+def visible_text(text: str) -> str:
+    """Return the plain text with a blank for each character that cannot be seen or turns the direction.
+
+    Same length as before; line breaks stay. So what is kept is what a person reads.
+    """
+    return _UNSEEN.sub(" ", plain_text(text))

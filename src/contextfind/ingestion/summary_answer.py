@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.json_answer import json_in
-from contextfind.domain.plain_text import plain_text
+from contextfind.domain.plain_text import visible_text
 
 SCHEMA: Mapping[str, object] = {
     "type": "object",
@@ -14,7 +14,6 @@ SCHEMA: Mapping[str, object] = {
     "additionalProperties": False,
 }
 _LETTER = re.compile(r"[^\W\d_]")
-_UNSEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\x80-\x9f]|\t|\r")
 
 
 def summary_in(answer: str) -> tuple[str, str]:
@@ -27,10 +26,7 @@ def summary_in(answer: str) -> tuple[str, str]:
     value = json_in(answer)
     given = value if isinstance(value, dict) else {}
     texts = [given.get(key) for key in ("abstract", "overview")]
-    clean = [
-        _UNSEEN.sub(" ", plain_text(text)).strip() if isinstance(text, str) else ""
-        for text in texts
-    ]
+    clean = [visible_text(text).strip() if isinstance(text, str) else "" for text in texts]
     if not all(_LETTER.search(text) for text in clean):
         raise UnavailableError(
             "the model's answer lacks `abstract` or `overview`", {"retryable": False}

@@ -8,7 +8,7 @@ from datetime import date
 
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.json_answer import json_in
-from contextfind.domain.plain_text import plain_text
+from contextfind.domain.plain_text import plain_text, visible_text
 from contextfind.sessions.memory_files import Memory, MemoryKind
 
 _TITLE = 100  # characters; the longest title that is no text
@@ -17,7 +17,6 @@ _ITEMS = (
     30  # of one answer; a model that finds more in a few thousand tokens copies the conversation
 )
 _SHOWN = 40  # characters of a wrong value that a complaint quotes
-_UNSEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\x80-\x9f]|\t|\r")
 _GAP = re.compile(r"\n\s*\n")
 _SAID = re.compile(r"[^\W_]")
 # What models call them although they were told better.
@@ -113,7 +112,7 @@ def _clean(value: object) -> str:
     """Return a text without what cannot be seen; empty for anything else."""
     if not isinstance(value, str):
         return ""
-    return unicodedata.normalize("NFC", _UNSEEN.sub(" ", plain_text(value)))
+    return unicodedata.normalize("NFC", visible_text(value))
 
 
 def _cut(text: str, limit: int) -> str:
