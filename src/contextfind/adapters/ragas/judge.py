@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 try:
     try:
-        from instructor.exceptions import InstructorRetryException
+        from instructor.core import InstructorRetryException
     except ImportError:  # where older versions have it
         from instructor.retry import InstructorRetryException
     from openai import AsyncOpenAI, OpenAIError
