@@ -9,6 +9,7 @@ from typing import Protocol
 from contextfind.domain.conversation import Archive, ArchiveState, SessionMessage
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.identity import Identity
+from contextfind.domain.session_ids import session_uri
 from contextfind.ingestion.errands import Course
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.turns import Turns
@@ -26,7 +27,7 @@ _AT_ONCE = 4  # archives that a model is asked about side by side, of all users 
 # missing, so that a later commit knows what to ask for.
 _SUMMARY = "the model's summary is owed: "
 _MEMORIES = "memories are owed: "
-_LATER = "the next commit tries again"
+_LATER = "this is tried again in a while, and by the next commit"
 
 
 class Extractor(Protocol):
@@ -85,6 +86,7 @@ class Archivist:
     def __init__(self, desk: ArchiveDesk) -> None:
         self._desk = desk
         self._gate = asyncio.Semaphore(_AT_ONCE)
+        self._workers = Turns()
         self._readers = Turns()  # memories of a user are looked for in one archive at a time
 
     async def waiting(self, identity: Identity, session_id: str) -> list[Archive]:
@@ -117,8 +119,20 @@ class Archivist:
     async def work_off(self, identity: Identity, session_id: str, course: Course) -> list[Done]:
         """Summarise and find memories in what waits, new archives first; return each with its fate.
 
-        As soon as the model does not answer, nothing more is asked of it.
+        As soon as the model does not answer, nothing more is asked of it. At one session one is at
+        work at a time; who comes later finds what is left.
         """
+        turn = self._workers.take(identity.account, session_uri(identity, session_id))
+        try:
+            await turn.come()
+            done = await self._work_off(identity, session_id, course)
+        finally:
+            self._workers.leave(turn)
+        note = await self._settled(identity, done, course)
+        return [*done[:-1], replace(done[-1], note=_joined(done[-1].note, note))] if done else []
+
+    async def _work_off(self, identity: Identity, session_id: str, course: Course) -> list[Done]:
+        await course.note("summarising")
         fresh = await self.quote_waiting(identity, session_id)
         open_ = await self.waiting(identity, session_id)
         numbers = {one.number for one in fresh}
@@ -131,9 +145,7 @@ class Archivist:
                 break
         await course.note("summarising", len(done), len(fresh) + len(earlier))
         left = [*fresh, *earlier][len(done) :]
-        done += [Done(one) for one in left if one.number in numbers]
-        note = await self._settled(identity, done, course)
-        return [*done[:-1], replace(done[-1], note=_joined(done[-1].note, note))] if done else []
+        return [*done, *(Done(one) for one in left if one.number in numbers)]
 
     async def _finish(self, identity: Identity, session_id: str, archive: Archive) -> Done:
         """Ask for what the archive owes, and write down what came of it."""

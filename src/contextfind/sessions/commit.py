@@ -1,21 +1,22 @@
 """Commits: what was said is put away at once, its summary and its memories follow as a job."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from contextfind.domain.conversation import Archive
 from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
-from contextfind.domain.session_ids import archive_uri, parse_session_id, session_uri
+from contextfind.domain.session_ids import parse_session_id, session_uri
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Course
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.turns import Turns
 from contextfind.ports import Clock, Job, JobState, SessionStore
-from contextfind.sessions.archiving import Archivist, Done
+from contextfind.sessions.archiving import Archivist
+from contextfind.sessions.report import report
+from contextfind.sessions.retrying import Retrying
 
 SESSION_COMMIT = "session_commit"
-_REPORTED = 100  # invalid items named in a result
 _BUSY = "nothing new to archive; task {} is not through with the last commit yet"
 _AGAIN = "nothing new to archive; what a model owes to an earlier commit is tried again"
 _NOTHING = "nothing to archive"
@@ -47,10 +48,16 @@ class Committer:
     kind = SESSION_COMMIT
 
     def __init__(
-        self, sessions: SessionStore, archivist: Archivist, jobs: Jobs, clock: Clock
+        self,
+        sessions: SessionStore,
+        archivist: Archivist,
+        retrying: Retrying,
+        jobs: Jobs,
+        clock: Clock,
     ) -> None:
         self._sessions = sessions
         self._archivist = archivist
+        self._retrying = retrying
         self._jobs = jobs
         self._clock = clock
         self._doors = Turns()  # one commit of a session is at its archiving at a time
@@ -60,7 +67,7 @@ class Committer:
         """Archive all messages but the last `keep`; their summary is made behind the request.
 
         Of commits of one session at the same time the first one archives; those after it find
-        nothing. What a model could not be asked before is tried again with each commit.
+        nothing. What a model owes is tried again with each commit, and by the clock (`Retrying`).
 
         Raises:
             InvalidArgumentError: the id cannot be one. NotFoundError: there is no such session.
@@ -88,9 +95,10 @@ class Committer:
             await door.come()  # the request that started this has archived, or given up
         finally:
             self._doors.leave(door)
-        await course.note("summarising")
         done = await self._archivist.work_off(who, name, course)
-        return {"session_id": name, **_report(who, name, done)}
+        if any(one.stalled for one in done):
+            await self._retrying.later(who, name)
+        return report(who, name, done)
 
     async def ended(self, job: Job) -> None:
         """Give a summary to what a cancelled or failed job leaves; a later commit does the rest."""
@@ -133,23 +141,3 @@ class Committer:
             if not job.state.ended:  # else it is seen to have ended, and only tidies up
                 return job.id
         return ""
-
-
-def _report(identity: Identity, name: str, done: Sequence[Done]) -> dict[str, object]:
-    """Return the result of a job, of all archives that it was at."""
-    invalid = [line for one in done for line in one.extraction.invalid]
-    notes = [one.note for one in done if one.note]
-    newest = max((one.archive for one in done), key=lambda one: one.number, default=None)
-    return {
-        "archive_uri": None if newest is None else archive_uri(identity, name, newest).text,
-        "memories_extracted": {
-            "created": sum(len(one.extraction.created) for one in done),
-            "updated": sum(len(one.extraction.updated) for one in done),
-        },
-        "memories": [
-            uri.text for one in done for uri in (*one.extraction.created, *one.extraction.updated)
-        ][:_REPORTED],
-        "invalid_count": len(invalid),
-        "invalid": invalid[:_REPORTED],
-        "note": "; ".join(dict.fromkeys(notes)) if done else "no archive waited",
-    }

@@ -13,6 +13,7 @@ from contextfind.ingestion.writing import Writer
 from contextfind.retrieval.finder import Finder
 from contextfind.sessions.archiving import ArchiveDesk, Archivist
 from contextfind.sessions.commit import Committer
+from contextfind.sessions.retrying import Retrying
 from contextfind.sessions.summary import Summariser, SummaryRules
 from contextfind.wiring.engines import Engines
 from contextfind.wiring.models import open_chat
@@ -54,7 +55,9 @@ async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack)
     stack.push_async_callback(jobs.aclose)
     adding = Adding(adds, jobs)
     jobs.take_on(adding)
-    committer = Committer(engines.sessions, archivist, jobs, clock)
+    retrying = Retrying(archivist, jobs, clock)
+    jobs.take_on(retrying)
+    committer = Committer(engines.sessions, archivist, retrying, jobs, clock)
     jobs.take_on(committer)
     resumed = await jobs.resume()
     if resumed:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -20,6 +20,7 @@ from contextfind.ports import Job, JobState, Message
 from contextfind.sessions.archiving import ArchiveDesk, Archivist
 from contextfind.sessions.commit import Committer
 from contextfind.sessions.extraction import Extraction
+from contextfind.sessions.retrying import SESSION_RETRY, Retrying
 from contextfind.sessions.summary import Summariser, SummaryRules
 from tests.builders import NOON, make_message
 from tests.households import ANN, BEN
@@ -116,13 +117,15 @@ class Office:
     chat: FakeChat | None
     extractor: FakeExtractor | None
     settling: StillSettling = field(default_factory=StillSettling)
+    now: datetime = NOON
+    waits: Sequence[float] = (60.0,)
 
     def __post_init__(self) -> None:
         self.numbers = iter(range(1_000))
         self.open()
 
     def open(self, seconds: float = 30.0) -> None:
-        self.jobs = Jobs(self.job_store, lambda: NOON, self._id)
+        self.jobs = Jobs(self.job_store, lambda: self.now, self._id)
         rules = SummaryRules(seconds=seconds)
         desk = ArchiveDesk(
             self.sessions,
@@ -131,8 +134,11 @@ class Office:
             self.extractor,
             seconds,
         )
-        self.committer = Committer(self.sessions, Archivist(desk), self.jobs, lambda: NOON)
+        archivist = Archivist(desk)
+        retrying = Retrying(archivist, self.jobs, lambda: self.now, self.waits)
+        self.committer = Committer(self.sessions, archivist, retrying, self.jobs, lambda: self.now)
         self.jobs.take_on(self.committer)
+        self.jobs.take_on(retrying)
 
     def _id(self) -> str:
         return f"job{next(self.numbers)}"
@@ -288,7 +294,7 @@ async def test_r134_what_a_broken_model_owes_comes_with_the_next_commit() -> Non
         assert job.result is not None
         assert job.result["note"] == (
             "the summary is quoted: stub answered 500: made to fail; memories are missing: "
-            "stub answered 500: made to fail; the next commit tries again"
+            "stub answered 500: made to fail; this is tried again in a while, and by the next commit"
         )
         [archive] = await here.archives()
         assert archive.state is ArchiveState.DONE
@@ -342,7 +348,7 @@ async def test_a_useless_answer_is_told_of_and_not_asked_for_again() -> None:
         job = await here.commit()
         assert job.result is not None
         assert "memories are missing: the model's answer holds no JSON" in str(job.result["note"])
-        assert "tries again" not in str(job.result["note"])
+        assert "tried again" not in str(job.result["note"])
         assert (await here.committer.commit(ANN, "s1")).reason == "nothing to archive"
 
 
@@ -372,7 +378,7 @@ async def test_memories_that_take_too_long_are_tried_again() -> None:
         job = await here.commit()
         assert job.result is not None
         assert job.result["note"] == (
-            "memories are missing: not finished within 0.01 s; the next commit tries again"
+            "memories are missing: not finished within 0.01 s; this is tried again in a while, and by the next commit"
         )
         extractor.hanging = False
         await here.commit()
@@ -391,6 +397,74 @@ async def test_a_cancelled_commit_leaves_a_summary_and_is_made_up_for_later() ->
         await here.commit()
         [archive] = await here.archives()
         assert archive.abstract == "By the model."
+
+
+class TestWhatIsOwed:
+    """A model that did not answer is asked again by the clock."""
+
+    async def retries(self, here: Office) -> list[Job]:
+        jobs = await here.jobs.list(ANN, 100)
+        return [job for job in jobs if job.kind == SESSION_RETRY]
+
+    async def test_is_tried_again_without_a_commit(self) -> None:
+        extractor = FakeExtractor(fault=BROKEN)
+        async with office(FakeChat(), extractor) as here:
+            here.waits = (0.0,)
+            here.open()
+            await here.say("I like green tea.")
+            await here.commit()
+            extractor.fault = None
+            [job] = await self.retries(here)
+            ended = await here.jobs.finished(ANN, job.id, 10)
+            assert ended.result is not None
+            assert ended.result["memories_extracted"] == {"created": 1, "updated": 0}
+            assert [one.error for one in await here.archives()] == [""]
+
+    async def test_is_given_up_after_the_last_try_and_left_to_the_next_commit(self) -> None:
+        extractor = FakeExtractor(fault=BROKEN)
+        async with office(None, extractor) as here:
+            here.waits = (0.0, 0.0, 0.0)
+            here.open()
+            await here.say("I like green tea.")
+            await here.commit()
+            for number in range(3):
+                job = (await self.retries(here))[-1 - number]
+                await here.jobs.finished(ANN, job.id, 10)
+            assert len(await self.retries(here)) == 3
+            assert len(extractor.seen) == 4
+            extractor.fault = None
+            await here.commit()
+            assert extractor.known == {"I like green tea."}
+
+    async def test_waits_once_however_many_commits_fail_and_keeps_none_from_being_made(
+        self,
+    ) -> None:
+        async with office(None, FakeExtractor(fault=BROKEN)) as here:
+            for number in range(3):
+                await here.say(f"Message {number} tells of lamps.")
+                assert (await here.commit()).state is JobState.COMPLETED
+            [job] = await self.retries(here)
+            assert (job.state, job.stage) == (JobState.RUNNING, "waiting")
+
+    async def test_is_tried_after_a_restart_when_its_time_has_come(self) -> None:
+        extractor = FakeExtractor(fault=BROKEN)
+        async with office(None, extractor) as here:
+            await here.say("I like green tea.")
+            await here.commit()
+            await here.jobs.aclose()
+            extractor.fault = None
+            here.now = NOON + timedelta(seconds=61)
+            here.open()
+            assert await here.jobs.resume() == 1
+            [job] = await self.retries(here)
+            assert (await here.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+            assert extractor.known == {"I like green tea."}
+
+    async def test_useless_answers_are_not_waited_for(self) -> None:
+        async with office(FakeChat(fault=USELESS), FakeExtractor(fault=USELESS)) as here:
+            await here.say("I like green tea.")
+            await here.commit()
+            assert await self.retries(here) == []
 
 
 class TestACrash:
