@@ -113,7 +113,7 @@ class ContextReader:
         if not records:
             return {}
         vector = await self._vector(question)
-        terms = tuple(dict.fromkeys(self._with.tokenizer.terms(question)))
+        terms = tuple(self._with.tokenizer.terms(question))
         probes = [
             Probe(Scope(scope.account, scope.user, (record.uri,)), FILES, 1, vector, terms)
             for record in records

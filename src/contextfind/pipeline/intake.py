@@ -44,7 +44,7 @@ class Intake:
         return [await self._start(source) for source in sources]
 
     async def finished(self, jobs: Sequence[Job]) -> None:
-        """Return when all jobs have ended; files that could not be read are named in the log.
+        """Return when all jobs have ended; what could not be taken in is named in the log.
 
         Raises:
             DeadlineExceededError: the time is over.
@@ -103,6 +103,10 @@ def _report(job: Job) -> None:
     uri, result = job.spec.get("root_uri"), job.result or {}
     if job.state is not JobState.COMPLETED:
         raise FailedPreconditionError(f"{uri}: {job.error or job.state.value}")
+    if not any(result.get(kind) for kind in ("added", "updated", "unchanged")):
+        _log.warning(
+            "%s: nothing of it was taken in: %s", uri, result.get("skipped") or "it is empty"
+        )
     if result.get("failed_count"):
         told = (uri, result["failed_count"], result.get("failed"))
         _log.warning("%s: %s files could not be read: %s", *told)

@@ -10,6 +10,7 @@ from contextfind.domain.errors import InvalidArgumentError, UnavailableError
 from contextfind.domain.identity import RequestContext
 from contextfind.domain.uri import Uri
 from contextfind.ports import Message
+from tests.fakes import FakeEmbedder
 from tests.households import ANN, DOCS, Household, household
 
 WHO = RequestContext(ANN, "r")
@@ -176,3 +177,13 @@ def test_a_question_that_cannot_be_asked_is_refused(fields: dict[str, object], f
     with pytest.raises(InvalidArgumentError) as refused:
         Asked(**fields)  # type: ignore[arg-type]
     assert refused.value.details == {"field": field}
+
+
+async def test_what_was_done_without_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    embedder = FakeEmbedder()
+    async with household(embedder) as house:
+        await house.add(TREE)
+        embedder.down = UnavailableError("no embedder today")
+        answer = await answerer(house, None).answer(WHO, Asked("heron", 1))
+    assert list(answer.contexts) == [TREE["heron.md"]]
+    assert "searched by words only: no embedder today" in caplog.text

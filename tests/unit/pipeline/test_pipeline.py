@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -292,6 +293,30 @@ def test_too_little_time_is_said_and_the_work_goes_on(desk: MakeDesk) -> None:
             pipeline.add_documents(at.docs, timeout=0.0)
         pipeline.add_documents(at.docs)
         assert pipeline.query("heron", 1)["retrieved_uris"] == [HERON]
+
+
+def test_an_end_in_the_middle_of_a_query_leaves_nobody_waiting(
+    desk: MakeDesk, chat: StubChat
+) -> None:
+    at = desk(chat, 60.0)
+    pipeline = RAGQueryPipeline(at.config, at.data)
+    pipeline.add_documents(at.docs)
+    chat.always = HANG
+    with ThreadPoolExecutor(1) as another:
+        asked = another.submit(pipeline.query, "heron", 1)
+        assert chat.asked.wait(10)
+        pipeline.close()
+        assert isinstance(asked.exception(30), CancelledError) or list(asked.result()) == KEYS
+
+
+def test_what_is_not_taken_in_is_named_in_the_log(
+    desk: MakeDesk, caplog: pytest.LogCaptureFixture
+) -> None:
+    at = desk()
+    (at.folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    with RAGQueryPipeline(at.config, at.data) as pipeline:
+        pipeline.add_documents("picture.png")
+    assert "viking://resources/picture.png: nothing of it was taken in" in caplog.text
 
 
 class TestRepositories:
