@@ -82,14 +82,13 @@ class Committer:
             self._doors.leave(door)
 
     def place(self, job: Job) -> Uri:
-        """See `Errand.place`: commits of one session are carried out one after the other."""
+        """See `Errand.place`."""
         return Uri.parse(str(job.spec["root_uri"]))
 
     async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
         """See `Errand.carry_out`."""
         who, name = job.identity, str(job.spec["session_id"])
         self._active[job.id] = (who.account, self.place(job))
-        await course.come()
         door = self._doors.take(who.account, self.place(job))
         try:
             await door.come()  # the request that started this has archived, or given up

@@ -10,7 +10,7 @@ import pytest
 
 from contextfind.adapters.memory.jobs import MemoryJobStore
 from contextfind.adapters.memory.sessions import MemorySessionStore
-from contextfind.domain.conversation import Archive, ArchiveState, SessionMessage
+from contextfind.domain.conversation import Archive, ArchiveState, Session, SessionMessage
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
@@ -66,6 +66,7 @@ class FakeExtractor:
     seen: list[tuple[str, str, list[str]]] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
     hanging: bool = False
+    pause: asyncio.Event | None = None
 
     async def extract(
         self,
@@ -83,6 +84,8 @@ class FakeExtractor:
             await asyncio.Event().wait()
         if self.fault is not None:
             raise self.fault
+        if self.pause is not None:
+            await self.pause.wait()
         if set(texts) <= known:
             return Extraction(updated=[MEMORY])
         self.known |= set(texts)
@@ -273,6 +276,37 @@ async def test_r095_of_two_commits_at_once_the_first_archives() -> None:
         assert len(here.extractor.seen) == 1
 
 
+class SlowSessions(MemorySessionStore):
+    """Lets everybody else go first, many times, before it looks and before it archives."""
+
+    async def get(self, identity: Identity, session_id: str) -> Session | None:
+        found = await super().get(identity, session_id)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return found
+
+    async def archive(
+        self, identity: Identity, session_id: str, keep: int, now: datetime
+    ) -> Archive | None:
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return await super().archive(identity, session_id, keep, now)
+
+
+async def test_r095_a_store_that_is_slow_changes_nothing_of_that() -> None:
+    async with office() as here:
+        here.sessions = SlowSessions()
+        here.open()
+        await here.say("I like green tea.")
+        both = await asyncio.gather(*(here.committer.commit(ANN, "s1") for _ in range(2)))
+        [job] = await here.jobs.list(ANN, 10)
+        assert [one.job is None for one in both] == [False, True]
+        ended = await here.jobs.finished(ANN, job.id, 10)
+        assert ended.result is not None
+        assert ended.result["note"] == ""
+        assert [one.state for one in await here.archives()] == [ArchiveState.DONE]
+
+
 async def test_r095_two_sessions_that_say_the_same_give_one_memory() -> None:
     async with office(FakeChat(), FakeExtractor()) as here:
         for session in ("s1", "s2"):
@@ -459,6 +493,25 @@ class TestWhatIsOwed:
             [job] = await self.retries(here)
             assert (await here.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
             assert extractor.known == {"I like green tea."}
+
+    async def test_is_asked_for_once_when_a_commit_comes_while_it_is_tried(self) -> None:
+        extractor = FakeExtractor(fault=BROKEN)
+        async with office(None, extractor) as here:
+            here.waits = (0.0,)
+            here.open()
+            await here.say("I like green tea.")
+            await here.commit()
+            extractor.fault, extractor.pause = None, asyncio.Event()
+            while len(extractor.seen) < 2:  # noqa: ASYNC110 - the pool says nothing
+                await asyncio.sleep(0.001)
+            second = await here.committer.commit(ANN, "s1")
+            assert second.job is not None
+            await asyncio.sleep(0.01)
+            extractor.pause.set()
+            ended = await here.jobs.finished(ANN, second.job.id, 10)
+            assert ended.result is not None
+            assert ended.result["note"] == "no archive waited"
+            assert len(extractor.seen) == 2
 
     async def test_useless_answers_are_not_waited_for(self) -> None:
         async with office(FakeChat(fault=USELESS), FakeExtractor(fault=USELESS)) as here:
