@@ -32,11 +32,12 @@ class SummaryRules:
     """What the summary of one archive may cost: a single call of the model.
 
     input_tokens: of the whole prompt, as `estimated_tokens` counts, however long the conversation
-        was; with the answer this fits into a model that reads 16,000. max_tokens: of the answer, its
+        was; Chinese may cost half as much again, and with the answer fits into a model that reads
+        16,000. max_tokens: of the answer, its
         thinking included. seconds: the call may take, beside what limits it itself.
     """
 
-    input_tokens: int = 10_000
+    input_tokens: int = 8_000
     max_tokens: int = 3_000
     seconds: float = 90.0
 
@@ -94,8 +95,8 @@ class Summariser:
         before: earlier archives, newest first; their newest overview is told, so that the summary
         stands for them too.
         """
-        if self._model is None:
-            return quoted
+        if self._model is None or not any(message.text.strip() for message in messages):
+            return quoted  # nobody to ask, or about nothing
         loop = asyncio.get_running_loop()
         question = await loop.run_in_executor(self._cpu, self._question, messages, before)
         try:

@@ -90,6 +90,14 @@ async def test_a_chinese_conversation_is_asked_about_in_chinese(cpu: ThreadPoolE
     assert model.asked[0][0].text.startswith("你为一段已归档的对话撰写摘要")
 
 
+@pytest.mark.parametrize("texts", [[], [" "], ["", "\n"]])
+async def test_about_nothing_no_model_is_asked(texts: list[str], cpu: ThreadPoolExecutor) -> None:
+    model = FakeChat()
+    messages = [make_message(f"m{at}", text) for at, text in enumerate(texts)]
+    assert await of(model, cpu).written(messages, [], QUOTED) is QUOTED
+    assert model.asked == []
+
+
 async def test_without_a_model_messages_are_quoted(cpu: ThreadPoolExecutor) -> None:
     summariser = of(None, cpu)
     quoted = await summariser.quoted(TALK, [])
