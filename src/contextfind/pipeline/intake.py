@@ -18,6 +18,7 @@ _log = logging.getLogger(__name__)
 
 OWNER = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 _LOOK_SECONDS = 0.05  # between two looks at a job that reads a clone
+_LONGEST_CLONE = 3_600.0  # seconds of one, where the caller waits as long as it takes
 _READ = "embedding"  # the stage from which on the files themselves are not needed any more
 
 
@@ -53,7 +54,7 @@ class Intake:
         """
         for job in jobs:
             try:
-                ended = await self._house.jobs.finished(OWNER, job.id, self._left())
+                ended = await self._house.jobs.finished(OWNER, job.id, self._limit())
             except DeadlineExceededError:
                 raise self._late() from None
             _report(ended)
@@ -61,15 +62,14 @@ class Intake:
     async def _start(self, source: Source) -> Job:
         if source.origin is None:
             return await self._add(source, source.path)
-        with await asyncio.to_thread(
-            tempfile.TemporaryDirectory, prefix="contextfind-clone-"
-        ) as work:
-            files = Path(work) / source.uri.name
-            left = self._left()
-            await clone(source.origin, files, 3_600.0 if left is None else left)
+        work = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="contextfind-clone-")
+        try:
+            files = Path(work.name) / source.uri.name
+            await clone(source.origin, files, self._left(_LONGEST_CLONE))
             job = await self._add(source, files)
-            await self._until_read(job)
-            return job
+            return await self._read(job)
+        finally:
+            await asyncio.shield(asyncio.to_thread(work.cleanup))
 
     async def _add(self, source: Source, path: Path | None) -> Job:
         request = AddRequest(
@@ -80,17 +80,35 @@ class Intake:
         )
         return await self._house.adding.add_resource(OWNER, request, own=True)
 
-    async def _until_read(self, job: Job) -> None:
-        """Return when the files of a clone are in the tree; the clone is removed then."""
-        while not job.state.ended and job.stage != _READ:
-            left = self._left()
-            if left is not None and left <= 0:
-                raise self._late()
-            await asyncio.sleep(_LOOK_SECONDS)
-            job = await self._house.jobs.get(OWNER, job.id)
+    async def _read(self, job: Job) -> Job:
+        """Return when the files of a clone are in the tree, or the job has ended.
 
-    def _left(self) -> float | None:
-        return None if self._end is None else self._end - self._loop.time()
+        One that is given up is cancelled: its files are about to go.
+        """
+        try:
+            async with asyncio.timeout(self._limit()):
+                while not job.state.ended and job.stage != _READ:
+                    await asyncio.sleep(_LOOK_SECONDS)
+                    job = await self._house.jobs.get(OWNER, job.id)
+        except BaseException as fault:
+            await self._house.jobs.cancel(OWNER, job.id)
+            if isinstance(fault, TimeoutError):
+                raise self._unread(job) from None
+            raise
+        return job
+
+    def _limit(self) -> float | None:
+        return None if self._end is None else self._left(0.0)
+
+    def _left(self, unbounded: float) -> float:
+        """Return how many seconds are left; `unbounded` where there is no limit."""
+        return unbounded if self._end is None else max(self._end - self._loop.time(), 0.0)
+
+    def _unread(self, job: Job) -> DeadlineExceededError:
+        return DeadlineExceededError(
+            f"{job.spec['root_uri']} could not be read within {self._seconds:g} s; add it again with a "
+            "longer timeout"
+        )
 
     def _late(self) -> DeadlineExceededError:
         return DeadlineExceededError(

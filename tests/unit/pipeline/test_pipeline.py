@@ -359,6 +359,18 @@ class TestRepositories:
             found = pipeline.query("wren", 10)["retrieved_uris"]
         assert found == ["viking://resources/wren/new.md"]
 
+    def test_one_that_is_not_read_in_time_is_given_up_and_can_be_added_again(
+        self, desk: MakeDesk
+    ) -> None:
+        at = desk()
+        code = make_repository(at.folder / "wren", {f"{n}.md": f"Wren {n}." for n in range(300)})
+        with RAGQueryPipeline(at.config, at.data) as pipeline:
+            with pytest.raises(DeadlineExceededError):
+                pipeline.add_code_repos(code.as_uri(), timeout=0.05)
+            pipeline.add_code_repos(code.as_uri(), timeout=None)
+            found = pipeline.query("wren 7", 100)["retrieved_uris"]
+        assert len(found) == 100
+
     def test_one_that_cannot_be_cloned_is_said_and_leaves_no_files(
         self, desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
     ) -> None:
