@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.conversation import story
 from examples.demo import PLACES, QUESTIONS, TREE, Question
 from examples.serving import zip_of_folder
 
@@ -45,3 +46,14 @@ def test_every_skill_has_a_name_and_a_description() -> None:
 
 def test_an_upload_holds_the_names_as_they_are() -> None:
     assert "中文资料/发布流程.md".encode() in zip_of_folder(TREE / "resources")
+
+
+def test_the_conversation_has_twelve_messages_in_two_languages() -> None:
+    messages, questions = story()
+    said = [message["content"] for message in messages]
+    chinese = [text for text in said if any("\u4e00" <= c <= "\u9fff" for c in text)]
+    assert len(said) == 12
+    assert 4 <= len(chinese) <= 8
+    assert [message["role"] for message in messages] == ["user", "assistant"] * 6
+    assert [question.query for question in questions] == ["how do we undo it?", "那怎么回滚？"]
+    assert all((TREE / "resources" / question.expected).is_file() for question in questions)

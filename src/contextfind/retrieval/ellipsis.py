@@ -1,9 +1,9 @@
 """Planning by rules, where no language model does: what leans on the conversation gets its subject from it.
 
 Only the obvious is resolved. A short query that points back (`how do we undo it?`, `那怎么回滚？`) is also
-asked with the words that the last user turns were about; the original is asked beside it, so that
-taking a query for one that points back costs little. A greeting or thanks in a conversation that has
-begun needs no retrieval. Anything else is asked as it is.
+asked with the words that the last user turns were about. So is a short question that may lack its subject
+(`where is the token?`); its own words then count fully, so that a mistake costs little. A greeting or
+thanks in a conversation that has begun needs no retrieval. Anything else is asked as it is.
 """
 
 import re
@@ -19,9 +19,16 @@ from contextfind.retrieval.small_talk import is_small_talk
 
 _UNPLANNED = "No language model plans searches here: the query is searched as it was asked."
 _FEW = 3  # content words up to which a query that points back does not stand by itself
-_TERMS = 6  # words taken from the conversation: more blur what is meant
-_FADE = 0.5  # of a word's weight with every message further back
+_FEWER = (
+    2  # content words up to which a question that does not point back may still lack its subject
+)
+_TERMS = 6  # words taken from the conversation: 5 and less measured worse, 8 no better
+_FADE = 0.8  # of a word's weight with every message further back; .3 to .85 measure alike
 _OTHERS = 0.5  # weight of what others than the user said
+_SAME_SCRIPT = (
+    2.0  # times the weight: who asks in English wants what is written in English, if there is any
+)
+_UNSURE = 0.9  # weight of a query with a subject that it may not lack
 _NO_USER = frozenset({"assistant", "system", "tool"})  # roles
 _HAN_WORD = 2  # characters of a Chinese word, roughly
 _LONGEST_RUN = 12  # Chinese characters taken as one term; a longer run is a clause
@@ -65,8 +72,12 @@ _POINTERS_HAN = re.compile(
     "[它他她这那此]|(?<!应)该|上面|上述|前者|后者|刚才|刚刚|同样|一样|接下来|另外|另一|其他|别的|继续|接着"
     "|^还(?!原|款)|呢[？?。\\s]*$"
 )
-_ASKS = re.compile(r"^(?:and |but |so |then )?(?:how|why|when|where|who)\b", re.IGNORECASE)
-_ASKS_HAN = re.compile("怎么|怎样|如何|为什么|为何|什么时候|多久|哪里|谁")
+_ASKS = re.compile(
+    "^(?:how|why|when|where|who)\\b|怎么|怎样|如何|为什么|为何|什么时候|多久|哪里|谁", re.IGNORECASE
+)
+_ASKS_WHAT = re.compile(
+    "^(?:what|which)\\b|什么|多少|哪", re.IGNORECASE
+)  # often of a thing it names
 
 
 def planned(query: str, conversation: Conversation) -> QueryPlan:
@@ -76,27 +87,34 @@ def planned(query: str, conversation: Conversation) -> QueryPlan:
         return plans.only(query, _UNPLANNED)
     if is_small_talk(query):
         return plans.nothing("Small talk: there is nothing to look up.")
-    if not leans(query):
+    surely = leans(query)
+    if not surely and not _may_lean(query):
         return plans.only(query, f"{_UNPLANNED} It does not point back to the conversation.")
     terms = _terms(query, said, conversation.summary)
     if not terms:
         return plans.only(query, f"{_UNPLANNED} The conversation names no subject.")
     subject = " ".join(terms)
     resolved = TypedQuery(
-        f"{query.strip()} {subject}", None, "the question with its subject", plans.MOST_URGENT
+        f"{query.strip()} {subject}",
+        None,
+        "the question with its subject",
+        plans.MOST_URGENT if surely else plans.MOST_URGENT + 1,
+        weight=1.0 if surely else _UNSURE,
     )
-    reasoning = f"By rules: the query points back to the conversation, which was about: {subject}."
-    return plans.together(query, [resolved], reasoning, leans=True)
+    points = "points" if surely else "may point"
+    reasoning = (
+        f"By rules: the query {points} back to the conversation, which was about: {subject}."
+    )
+    return plans.together(query, [resolved], reasoning, leans=surely)
 
 
 def leans(query: str) -> bool:
     """Whether a query cannot be understood without what was said before it.
 
-    It has few words of content, and points back or asks `how` and the like about nothing; or it
-    has none at all.
+    It has no words of content, or few and points back, or asks `how` and the like with one word only.
     """
     words = list(_content(query))
-    size = sum(_size(word) for word in words)
+    size = _size(words)
     if size == 0:
         return True
     if size > _FEW:
@@ -107,8 +125,18 @@ def leans(query: str) -> bool:
         return True
     if _PERSONS.search(query) and not any(_is_name(word) for word in words):
         return True
-    asks = _ASKS.search(query.strip()) or _ASKS_HAN.search(query)
-    return bool(asks) and size == 1 and not any(_CODE.search(word) for word in words)
+    return size == 1 and _asks(query, _ASKS) and not any(_CODE.search(word) for word in words)
+
+
+def _may_lean(query: str) -> bool:
+    """Whether a query asks so shortly that its subject may go without saying."""
+    words = list(_content(query))
+    few = _size(words) <= _FEWER and not any(_CODE.search(word) for word in words)
+    return few and (_asks(query, _ASKS) or _asks(query, _ASKS_WHAT))
+
+
+def _asks(query: str, how: re.Pattern[str]) -> bool:
+    return bool(how.search(query.strip()))
 
 
 def _without_department(query: str) -> str:
@@ -130,8 +158,13 @@ def _terms(query: str, said: Sequence[SessionMessage], summary: str) -> Sequence
             weights[word] += _FADE**back * (_OTHERS if turn.role in _NO_USER else 1)
     asked = _spelled([query])
     new = [word for word in spelled if word not in asked]
-    best = set(sorted(new, key=lambda word: -weights[word])[:_TERMS])
+    best = set(sorted(new, key=lambda word: -weights[word] * _kinship(word, query))[:_TERMS])
     return [spelled[word] for word in new if word in best]
+
+
+def _kinship(word: str, query: str) -> float:
+    """Return what a word weighs more for being in the script of the query."""
+    return _SAME_SCRIPT if bool(_HAN.search(word)) == bool(_HAN.search(query)) else 1.0
 
 
 def _spelled(texts: Iterable[str]) -> Mapping[str, str]:
@@ -158,9 +191,9 @@ def _content(text: str) -> Iterator[str]:
             yield found
 
 
-def _size(word: str) -> int:
-    """Return how many words a word counts for: a Chinese run one for every two characters."""
-    return -(-len(word) // _HAN_WORD) if _HAN.match(word) else 1
+def _size(words: Iterable[str]) -> int:
+    """Return how many words there are, of a Chinese run one for every two characters."""
+    return sum(-(-len(word) // _HAN_WORD) if _HAN.match(word) else 1 for word in words)
 
 
 def _is_name(word: str) -> bool:

@@ -51,7 +51,7 @@ def together(
 
 
 def _weight(typed: TypedQuery) -> float:
-    return 1 - _STEP * (typed.priority - MOST_URGENT)
+    return typed.weight * (1 - _STEP * (typed.priority - MOST_URGENT))
 
 
 def _folded(text: str) -> str:

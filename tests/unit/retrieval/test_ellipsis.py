@@ -58,6 +58,28 @@ def test_a_query_that_says_what_it_means_does_not(query):
     assert not leans(query)
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["what is the token?", "how fast is delivery?", "多久重试一次？", "输出什么格式？"],
+)
+def test_a_short_question_is_also_asked_with_a_subject_that_it_may_lack(query):
+    plan = planned(query, conversation(*TALK))
+    assert not leans(query)
+    original, resolved = plan.queries
+    assert original == TypedQuery(query, priority=1)
+    assert resolved.query == f"{query} canary Atlas release fails"
+    assert resolved.weight == pytest.approx(0.9 * 0.99)
+    assert "may point back" in plan.reasoning
+
+
+def test_words_in_the_script_of_the_query_come_first():
+    talk = conversation(
+        ("user", "the kettle leaks at the valve"), ("user", "水壶 阀门 漏水 昨晚 换过 三次")
+    )
+    assert added("how do we fix it?", talk) == "kettle leaks valve 水壶 阀门 漏水"
+    assert added("那怎么修？", talk) == "水壶 阀门 漏水 昨晚 换过 三次"
+
+
 def test_it_is_asked_with_the_words_of_the_last_user_turns_and_as_it_is():
     plan = planned("how do we undo it?", conversation(*TALK))
     resolved, original = plan.queries
