@@ -25,6 +25,7 @@ from contextfind.domain.results import FindResult, MatchedContext
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.ingest import AddPlan
 from contextfind.ports import Embedder
+from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.searcher import Searcher
 from examples.conversation import story
 from examples.demo import PLACES, TREE
@@ -102,13 +103,18 @@ async def _silent(_done: int, _total: int) -> None:
     pass
 
 
-async def ask(house: Household, case: Case, *, alone: bool) -> Sequence[MatchedContext]:
-    """Return the files found for a question, best first; alone: as if nothing had been said."""
+async def ask(
+    house: Household, case: Case, *, alone: bool, analyzer: IntentAnalyzer | None = None
+) -> Sequence[MatchedContext]:
+    """Return the files found for a question, best first.
+
+    alone: as if nothing had been said. analyzer: the language model that plans, None for the rules.
+    """
 
     async def recollect(*_: object) -> Conversation:
         return Conversation() if alone else case.conversation
 
-    searcher = Searcher(house.finder, lambda: 0.0, recollect)
+    searcher = Searcher(house.finder, lambda: 0.0, recollect, analyzer)
     question = FindQuestion(case.query, where=_FILES, limit=_LOOKED_AT)
     return files_of(await searcher.search(RequestContext(ANN, "r"), question, "s"))
 

@@ -1,4 +1,4 @@
-"""The session-aware search finds what the query by itself misses, without any language model."""
+"""The session-aware search finds what the query by itself misses, with a language model and without."""
 
 from collections.abc import AsyncIterator
 
@@ -6,9 +6,13 @@ import pytest
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.adapters.local.nano import NanoEmbedder
+from contextfind.adapters.remote.chat import ChatSettings, OpenAIChat
+from contextfind.adapters.remote.endpoint import EndpointSettings
 from contextfind.domain.documents import TEXT_RECIPE
+from contextfind.retrieval.intent import IntentAnalyzer, IntentRules
 from tests.benchmark.conversations import Case, ask, cases, example, fill, measure, rank
 from tests.households import Household, household
+from tests.stubs.chat import Asked, Turn, say, stub_chat
 
 
 @pytest.fixture
@@ -62,3 +66,26 @@ async def test_so_it_is_with_the_built_in_model() -> None:
             alone, told = [await measure(house, asked, alone=alone) for alone in (True, False)]
             assert told.mrr > alone.mrr + gain
     await embedder.aclose()
+
+
+async def test_a_language_model_that_says_what_is_meant_finds_it_too(house: Household) -> None:
+    said = {
+        "how do we undo it?": "going back to the former map tiles of a depot",
+        "那怎么回滚？": "换回上一版地图瓦片的步骤",
+    }
+
+    def plan(asked: Asked) -> Turn:
+        query = next(text for text in said if asked.messages[1][1].endswith(text))
+        typed = {"query": said[query], "context_type": "resource", "intent": "", "priority": 1}
+        return say({"reasoning": "The tiles shall be taken back.", "queries": [typed]})
+
+    with stub_chat(plan) as stub:
+        endpoint = EndpointSettings(stub.base_url, timeout=5, concurrency=2, api_key="")
+        model = OpenAIChat(ChatSettings("m"), endpoint)
+        analyzer = IntentAnalyzer(model, house.store, IntentRules())
+        for case in example():
+            assert rank(await ask(house, case, alone=False, analyzer=analyzer), case) == 1
+        await model.aclose()
+        last = stub.requests[-1].messages[1][1]
+    told = [message.text for message in example()[0].conversation.messages]
+    assert [text in last for text in told] == [False] * 7 + [True] * 5

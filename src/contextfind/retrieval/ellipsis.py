@@ -32,6 +32,7 @@ _UNSURE = 0.9  # weight of a query with a subject that it may not lack
 _NO_USER = frozenset({"assistant", "system", "tool"})  # roles
 _HAN_WORD = 2  # characters of a Chinese word, roughly
 _LONGEST_RUN = 12  # Chinese characters taken as one term; a longer run is a clause
+_LONGEST_QUERY = 300  # characters; what is longer says what it means
 _SCANNED = 4_000  # characters of a message that are looked at
 
 _LATIN = r"0-9A-Za-z\u00c0-\u024f"
@@ -88,7 +89,7 @@ def planned(query: str, conversation: Conversation) -> QueryPlan:
     if is_small_talk(query):
         return plans.nothing("Small talk: there is nothing to look up.")
     surely = leans(query)
-    if not surely and not _may_lean(query):
+    if not (surely or _may_lean(query)):
         return plans.only(query, f"{_UNPLANNED} It does not point back to the conversation.")
     terms = _terms(query, said, conversation.summary)
     if not terms:
@@ -113,12 +114,12 @@ def leans(query: str) -> bool:
 
     It has no words of content, or few and points back, or asks `how` and the like with one word only.
     """
+    if len(query) > _LONGEST_QUERY:
+        return False
     words = list(_content(query))
     size = _size(words)
-    if size == 0:
-        return True
-    if size > _FEW:
-        return False
+    if size == 0 or size > _FEW:
+        return size == 0
     if _POINTERS.search(_without_department(query)) or _POINTERS_HAN.search(query):
         return True
     if _MAYBE.search(query) and size < _FEW:
@@ -130,6 +131,8 @@ def leans(query: str) -> bool:
 
 def _may_lean(query: str) -> bool:
     """Whether a query asks so shortly that its subject may go without saying."""
+    if len(query) > _LONGEST_QUERY:
+        return False
     words = list(_content(query))
     few = _size(words) <= _FEWER and not any(_CODE.search(word) for word in words)
     return few and (_asks(query, _ASKS) or _asks(query, _ASKS_WHAT))

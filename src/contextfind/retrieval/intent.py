@@ -28,6 +28,7 @@ _SHARE_OF_PATIENCE = 0.5  # of what is left of a request: the other half is for 
 _PLACES = 3  # targets that are told; further ones say little more
 _LONGEST = 500  # characters of a planned query, of an intent, of the reasoning
 _KINDS = {kind.value: kind for kind in ContextType}
+_FAULTS = 5  # named
 _PRIORITY = 3  # where the model says none
 
 _SCHEMA = {
@@ -158,11 +159,11 @@ def _plan(answer: str, query: str, kinds: Sequence[str] | None, *, leaning: bool
     typed = list(_typed(items, kinds, faults))
     if not typed:
         raise UnavailableError(
-            f"none of the language model's queries can be used: {'; '.join(faults)}",
+            f"none of the language model's queries can be used: {_some(faults)}",
             {"retryable": False},
         )
-    told = f"Of the planned queries: {'; '.join(faults)}." if faults else ""
-    reasoning = " ".join(filter(None, (reasoning or "Planned by the language model.", told)))
+    told = f" Of the planned queries: {_some(faults)}." if faults else ""
+    reasoning = (reasoning or "Planned by the language model.") + told
     return plans.together(query, typed, reasoning, leans=leaning)
 
 
@@ -182,6 +183,11 @@ def _typed(
         if kind is not None and kinds is not None and kind.value not in kinds:
             kind = None  # what the caller asks for decides
         yield TypedQuery(text, kind, _line(fields.get("intent")), _priority(fields.get("priority")))
+
+
+def _some(faults: Sequence[str]) -> str:
+    more = [f"and {len(faults) - _FAULTS} more"] if len(faults) > _FAULTS else []
+    return "; ".join([*faults[:_FAULTS], *more])
 
 
 def _kind(value: object) -> ContextType | None:

@@ -21,6 +21,7 @@ _ROLE = 20  # characters
 _BYTES = 4  # of UTF-8 in a token, see `estimated_tokens`
 _HEAD = 2 / 3  # of what is cut: how a text begins says more than how it ends
 _CUT = " […] "
+_GLANCE = 1_000  # characters that tell a language
 _HAN = re.compile("[\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _LATIN = re.compile("[A-Za-z]{2}")
@@ -114,7 +115,10 @@ class Prompter:
         yield words.query, self._cut(briefing.query, _QUERY)
 
     def _cut(self, text: str, share: float) -> str:
-        return shortened(plain_text(text).strip(), int(share * self._room))
+        tokens = int(share * self._room)
+        most = _BYTES * tokens  # characters of which anything can be left, at either end
+        ends = text if len(text) <= 2 * most else f"{text[:most]} {text[-most:]}"
+        return shortened(plain_text(ends).strip(), tokens)
 
 
 def shortened(text: str, tokens: int) -> str:
@@ -131,7 +135,8 @@ def shortened(text: str, tokens: int) -> str:
 def _is_chinese(briefing: Briefing) -> bool:
     """Whether the query is Chinese; one without words is in the language of the last messages."""
     said = [message.text for message in briefing.conversation.messages[-LAST_MESSAGES:]]
-    for text in (briefing.query, *reversed(said), briefing.conversation.summary):
+    for whole in (briefing.query, *reversed(said), briefing.conversation.summary):
+        text = whole[:_GLANCE]
         if _HAN.search(text) and not _KANA.search(text):
             return True
         if _LATIN.search(text) or _KANA.search(text):

@@ -151,3 +151,9 @@ def test_what_cannot_be_resolved_is_searched_as_it_was_asked(query, talk, why):
     plan = planned(query, conversation(*talk))
     assert list(plan.queries) == [TypedQuery(query, priority=1)]
     assert why in plan.reasoning
+
+
+def test_what_is_long_is_not_looked_at():
+    assert not leans("it " * 200)
+    plan = planned("how " * 200, conversation(*TALK))
+    assert [typed.query for typed in plan.queries] == ["how " * 200]

@@ -306,3 +306,8 @@ async def test_a_caller_who_leaves_takes_the_question_with_him():
     with pytest.raises(asyncio.CancelledError):
         await asking
     assert model.cancelled
+
+
+async def test_of_many_bad_items_only_some_are_named():
+    planned = await plan(queries(ROLL, *([None] * 9_000)))
+    assert planned.reasoning.endswith("queries[5] has no text and is left out; and 8995 more.")

@@ -100,3 +100,10 @@ def test_a_shortened_text_costs_no_more_than_it_may(text, tokens):
     short = shortened(text, tokens)
     assert estimated_tokens(short) <= tokens
     assert shortened(text, 10_000) == text
+
+
+def test_of_a_huge_text_both_ends_are_told():
+    huge = f"begin {'x' * 5_000_000} end"
+    text = told(Briefing(huge, conversation(huge, summary=huge)))
+    assert text.count("begin x") == text.count("x end") == 3
+    assert estimated_tokens(text) < 1_000
