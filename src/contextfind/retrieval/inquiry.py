@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from contextfind.domain.filters import Filter
 from contextfind.domain.queries import FindQuestion, RetrieverMode, TypedQuery
@@ -14,7 +14,9 @@ from contextfind.retrieval.hotness import Stove
 from contextfind.retrieval.reranking import Hearing, Panel
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 
-_AT_ONCE = 6  # all that a plan holds: so the reranker's time for one query is that for all of them
+# Of all requests together: more would not end sooner, and a request that is short (/health) would have to
+# wait for one step of each.
+_WALKS_AT_ONCE = 8
 _WIDENING = (8, 64)  # times the candidates, while copies leave places on the page free
 
 
@@ -43,7 +45,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Inquirer:
-    """Walks queries and makes their pages.
+    """Walks queries and makes their pages; those of a plan are all under way at once.
 
     panel: the reranker of thinking questions, None when there is none. stove: blends hotness into the
     scores; None where it does not count.
@@ -54,6 +56,7 @@ class Inquirer:
     tokenizer: Tokenizer
     panel: Panel | None
     stove: Stove | None
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_WALKS_AT_ONCE))
 
     async def answer(self, scope: Scope, inquiries: Sequence[Inquiry]) -> Sequence[Answered]:
         """Return what each query found, in order; the first failure ends them all.
@@ -64,15 +67,9 @@ class Inquirer:
         """
         if len(inquiries) == 1:
             return [await self._answer(scope, inquiries[0])]
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(inquiry: Inquiry) -> Answered:
-            async with gate:
-                return await self._answer(scope, inquiry)
-
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(inquiry)) for inquiry in inquiries]
+                tasks = [group.create_task(self._answer(scope, one)) for one in inquiries]
         except ExceptionGroup as failures:  # the first failure has stopped the others
             failure = failures.exceptions[0]
         else:
@@ -84,7 +81,10 @@ class Inquirer:
         terms = tuple(dict.fromkeys(self.tokenizer.terms(question.query)))
         hearing = self._hearing(question)
         ask = Ask(scope, inquiry.where, question.limit, inquiry.vector, terms, hearing)
-        return Answered(inquiry, *await self._page(ask, question))
+        if hearing is not None:  # it waits for a reranker, and nobody else shall wait for that
+            return Answered(inquiry, *await self._page(ask, question))
+        async with self._gate:
+            return Answered(inquiry, *await self._page(ask, question))
 
     async def _page(self, ask: Ask, question: FindQuestion) -> tuple[Walk, Page]:
         """Search and fill a page; search wider where copies leave places free and more may match."""
