@@ -32,6 +32,7 @@ _UNSURE = 0.9  # weight of a query with a subject that it may not lack
 _NO_USER = frozenset({"assistant", "system", "tool"})  # roles
 _HAN_WORD = 2  # characters of a Chinese word, roughly
 _LONGEST_RUN = 12  # Chinese characters taken as one term; a longer run is a clause
+_LONGEST_WORD = 60  # letters; a longer one is a digest, or something inlined
 _LONGEST_QUERY = 300  # characters; what is longer says what it means
 _SCANNED = 4_000  # characters of a message that are looked at
 
@@ -184,6 +185,8 @@ def _content(text: str) -> Iterator[str]:
     function words.
     """  # noqa: D205 - one sentence
     for found in _WORD.findall(text):
+        if len(found) > _LONGEST_WORD and not _HAN.match(found):
+            continue
         if _HAN.match(found):
             yield from (
                 run[:_LONGEST_RUN] for run in _FUNCTION.split(found) if len(run) >= _HAN_WORD

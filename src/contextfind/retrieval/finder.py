@@ -90,7 +90,7 @@ class Finder:
         scope = visible_to(context.identity, question.targets)
         self._check(question)
         stages = _Stages(self._with.timer)
-        unknown = await self._unknown(scope, question.targets)
+        unknown = await self.unknown(scope, question.targets)
         notes: list[str] = []
         told: Sequence[QueryResult] = ()
         if _asks(question):
@@ -207,7 +207,8 @@ class Finder:
             return {}
         return dict(zip(texts, rows, strict=True))
 
-    async def _unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
+    async def unknown(self, scope: Scope, targets: Sequence[Uri] | None) -> Sequence[Uri]:
+        """Return the targets at which nothing is stored, in order."""
         if not targets:
             return ()
         known = await self._with.store.known(scope, targets)

@@ -57,15 +57,17 @@ class Searcher:
             As `Finder.find`.
 
         """
-        visible_to(context.identity, question.targets)  # refused before a model is asked
+        scope = visible_to(context.identity, question.targets)  # refuses before a model is asked
         began = self._timer()
         notes: list[str] = []
         plan = await self._plan(context, question, session_id, notes)
         spent = {"plan_ms": round(1000 * (self._timer() - began), 3)}
-        if not plan.queries and question.query.strip():
-            return FindResult((), (), (), query_plan=plan, notes=notes, timings=spent)
-        thinking = replace(question, mode=RetrieverMode.THINKING)
-        found = await self._finder.find(context, thinking, plan.queries)
+        if plan.queries or not question.query.strip():
+            thinking = replace(question, mode=RetrieverMode.THINKING)
+            found = await self._finder.find(context, thinking, plan.queries)
+        else:
+            unknown = await self._finder.unknown(scope, question.targets)
+            found = FindResult((), (), (), unknown_targets=unknown)
         timings = {**spent, **found.timings}
         return replace(found, query_plan=plan, notes=[*notes, *found.notes], timings=timings)
 

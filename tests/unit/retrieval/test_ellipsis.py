@@ -157,3 +157,7 @@ def test_what_is_long_is_not_looked_at():
     assert not leans("it " * 200)
     plan = planned("how " * 200, conversation(*TALK))
     assert [typed.query for typed in plan.queries] == ["how " * 200]
+
+
+def test_a_digest_is_no_word():
+    assert added("why is it?", conversation(("user", f"kettle {'0a' * 32}"))) == "kettle"

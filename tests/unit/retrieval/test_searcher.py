@@ -170,6 +170,15 @@ async def test_an_empty_plan_answers_nothing_and_says_why():
     assert embedder.calls == []
 
 
+async def test_an_empty_plan_names_the_targets_that_do_not_exist():
+    gone = Uri("viking://resources/gone")
+    async with household() as house:
+        await house.add(FILES)
+        targets = [gone, Uri("viking://resources/docs")]
+        found = await searcher(house).search(ME, FindQuestion("thanks!", targets=targets), "s")
+    assert (found.total, list(found.unknown_targets)) == (0, [gone])
+
+
 @pytest.mark.parametrize("answer", [UnavailableError("it answers 500"), {"wrong": "keys"}, None])
 async def test_a_planner_that_fails_costs_the_plan_only(answer):
     async with household() as house:

@@ -48,7 +48,11 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
     openapi_extra=examples(SEARCH),
 )
 async def search(body: SearchBody, request: Request, house: TheHouse, context: Context) -> Response:
-    """Return what a find returns, judged by the reranker where there is one, and the plan."""
+    """Return the plan made of the query and what was said in the session, and what a find of it returns.
+
+    The query itself is always searched too, unless the plan finds that nothing is to be looked up. A reranker
+    judges the hits where there is one.
+    """
     question = question_of(body, context.identity, house.clock())
     async with deadline_of(context):
         found = await house.searcher.search(context, question, body.session_id.strip())
