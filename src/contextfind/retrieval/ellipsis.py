@@ -49,7 +49,7 @@ _CHAT = STOP | frozenset(
         " don't doesn't didn't can't won't isn't aren't i'm i've i'll we're we've it's that's what's there's"
         " let's you're they're works work happen happens happened long often ask question sure else same"
         " instead one ones another other others way bit lot yet ago back right wrong safe did doing done"
-        " being getting why who when might shall ever never always",
+        " being getting first next last best possible exactly actually why who when might shall ever never always",
     )
 )
 _FUNCTION = re.compile(

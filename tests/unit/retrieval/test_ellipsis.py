@@ -37,7 +37,7 @@ def added(query: str, talk: Conversation) -> str:
         *("the same for the billing service", "is that safe?", "how do I deploy?", "tell me more"),
         *("what comes then?", "which one?", "who wrote this?", "does it work with Python 3.12?", "what is its limit?"),
         *("那怎么回滚？", "怎么回滚", "它多久跑一次", "杭州呢？", "继续", "接下来怎么办？", "这个怎么处理？", "谁负责"),
-        *("what does she say?", "for IT: how do we undo it?"),
+        *("what does she say?", "what should I do first?", "for IT: how do we undo it?"),
     ],
 )  # fmt: skip
 def test_a_short_query_that_points_back_leans_on_the_conversation(query):
