@@ -1,6 +1,7 @@
 """Several queries of one request: one call of the embedder, one list, one order."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -213,3 +214,26 @@ async def test_a_caller_who_leaves_takes_all_queries_with_him():
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert walking() == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("limit", [1, 7, 100])
+async def test_the_list_is_that_of_the_single_finds_weighed_and_sorted(seed, limit):
+    chance = random.Random(seed)  # noqa: S311 - the same files every time
+    words = [f"word{n}" for n in range(12)]
+    files = {f"{n % 4}/{n}.md": " ".join(chance.choices(words, k=9)) for n in range(40)}
+    queries = [
+        TypedQuery(" ".join(chance.choices(words, k=3)), weight=chance.choice([1.0, 0.96, 0.7]))
+        for _ in range(4)
+    ]
+    async with household() as house:
+        await house.add(files)
+        expected: dict[str, float] = {}
+        for typed in queries:
+            for uri, score in (await scores(house, typed.query, limit=100)).items():
+                weighed = round(typed.weight * score, 4)
+                expected[uri] = max(expected.get(uri, 0.0), weighed)
+        found = await ask(house, queries, limit=limit)
+    shown = [(hit.uri.text, hit.score) for hit in found.resources]
+    best = sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))
+    assert shown == best[:limit]
