@@ -22,13 +22,14 @@ _FEW = 3  # content words up to which a query that points back does not stand by
 _FEWER = (
     2  # content words up to which a question that does not point back may still lack its subject
 )
+_SHORT = 6  # words of any sort that such a question has
 _TERMS = 6  # words taken from the conversation: 5 and less measured worse, 8 no better
 _FADE = 0.8  # of a word's weight with every message further back; .3 to .85 measure alike
 _OTHERS = 0.5  # weight of what others than the user said
 _SAME_SCRIPT = (
     2.0  # times the weight: who asks in English wants what is written in English, if there is any
 )
-_UNSURE = 0.9  # weight of a query with a subject that it may not lack
+_UNSURE = 0.85  # weight of a query with a subject that it may not lack
 _NO_USER = frozenset({"assistant", "system", "tool"})  # roles
 _HAN_WORD = 2  # characters of a Chinese word, roughly
 _LONGEST_RUN = 12  # Chinese characters taken as one term; a longer run is a clause
@@ -132,7 +133,7 @@ def leans(query: str) -> bool:
 
 def _may_lean(query: str) -> bool:
     """Whether a query asks so shortly that its subject may go without saying."""
-    if len(query) > _LONGEST_QUERY:
+    if len(query) > _LONGEST_QUERY or len(_WORD.findall(query)) > _SHORT:
         return False
     words = list(_content(query))
     few = _size(words) <= _FEWER and not any(_CODE.search(word) for word in words)
