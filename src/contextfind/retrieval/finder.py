@@ -89,27 +89,21 @@ class Finder:
         """
         scope = visible_to(context.identity, question.targets)
         self._check(question)
-        stages = _Stages(self._with.timer)
+        request = _Request(context.identity, question, scope, [], _Stages(self._with.timer))
         unknown = await self.unknown(scope, question.targets)
-        notes: list[str] = []
-        told: Sequence[QueryResult] = ()
         if _asks(question):
-            wanted = queries or (TypedQuery(question.query),)
-            hits, told = await self._search(
-                _Request(context.identity, question, scope, notes, stages), wanted
-            )
+            hits, told = await self._search(request, queries or (TypedQuery(question.query),))
         else:
-            hits = await self._selected(scope, question)
-            stages.mark("select_ms")
+            hits, told = await self._selected(request), ()
         if question.read_content:
             hits = await self._with_content(scope, hits)
-            stages.mark("read_ms")
+            request.stages.mark("read_ms")
         return replace(
             shelve(hits),
             query_results=told,
             unknown_targets=unknown,
-            notes=notes,
-            timings=stages.spent,
+            notes=request.notes,
+            timings=request.stages.spent,
         )
 
     def _check(self, question: FindQuestion) -> None:
@@ -122,8 +116,10 @@ class Finder:
                 {"field": "query"},
             )
 
-    async def _selected(self, scope: Scope, question: FindQuestion) -> list[MatchedContext]:
-        records = await self._with.store.select(scope, question.where, question.limit)
+    async def _selected(self, request: "_Request") -> list[MatchedContext]:
+        question = request.question
+        records = await self._with.store.select(request.scope, question.where, question.limit)
+        request.stages.mark("select_ms")
         hits = [_matched(record, 0.0, "matches the filter") for record in records]
         floor = question.score_threshold
         return [hit for hit in hits if floor is None or hit.score >= floor]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from contextfind.domain.records import Level, shown_address
 from contextfind.domain.uri import Uri
 from contextfind.retrieval.duplicates import Chosen, Saying, saying
+from contextfind.retrieval.frontier import SCORE_DIGITS
 from contextfind.retrieval.inquiry import Answered
 
 
@@ -45,9 +46,15 @@ def merge(
 
 def _all(answered: Sequence[Answered]) -> Iterator[Merged]:
     for by, one in enumerate(answered):
-        weight, digits = one.inquiry.typed.weight, one.walk.frontier.digits
+        weight, digits = one.inquiry.typed.weight, _digits(one)
         for chosen in one.page.chosen:
             yield Merged(chosen, round(weight * chosen.scored.score, digits), by)
+
+
+def _digits(one: Answered) -> int:
+    """Return how exactly scores are told: as in a find where the reranker judged nothing."""
+    reranked = any(chosen.scored.reranked is not None for chosen in one.page.chosen)
+    return one.walk.frontier.digits if reranked else SCORE_DIGITS
 
 
 def _place(one: Merged) -> tuple[float, str]:

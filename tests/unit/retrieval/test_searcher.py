@@ -331,3 +331,26 @@ async def test_ten_searches_in_one_session_answer_side_by_side():
             *(searching.search(ME, FindQuestion(UNDO, where=FILES_ONLY), "s") for _ in range(10))
         )
     assert [names(one)[0] for one in found] == ["atlas.md"] * 10
+
+
+async def test_a_reranker_that_hangs_costs_all_queries_one_budget_and_one_note():
+    class Hanging:
+        calls = 0
+
+        async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float | None]:
+            assert query
+            assert documents
+            self.calls += 1
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    judge = Hanging()
+    async with household() as house:
+        await house.add(FILES)
+        reading = replace(house.reading, panel=Panel(judge, house.store, seconds=0.05))
+        finder = Finder(reading, house.finder._retriever)
+        found = await searcher(house, finder=finder).search(ME, FindQuestion(UNDO), "s")
+        plain = await searcher(house).search(ME, FindQuestion(UNDO), "s")
+    assert judge.calls == 2
+    assert found.notes == ["not reranked: the reranker needed more than 0.05 seconds"]
+    assert found.resources == plain.resources
