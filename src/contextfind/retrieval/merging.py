@@ -45,16 +45,23 @@ def merge(
 
 
 def _all(answered: Sequence[Answered]) -> Iterator[Merged]:
+    """Yield the hits of all queries as they are weighed.
+
+    Where the reranker judged one query and failed another, the hits of the other stand below all that it
+    scored, as texts do that it was not shown.
+    """
+    lowest = min((score for one in answered for score in _reranked(one)), default=1.0)
     for by, one in enumerate(answered):
-        weight, digits = one.inquiry.typed.weight, _digits(one)
+        judged = any(True for _ in _reranked(one))
+        weight = one.inquiry.typed.weight * (1.0 if judged else lowest)
+        digits = SCORE_DIGITS if lowest == 1.0 else one.walk.frontier.digits
         for chosen in one.page.chosen:
             yield Merged(chosen, round(weight * chosen.scored.score, digits), by)
 
 
-def _digits(one: Answered) -> int:
-    """Return how exactly scores are told: as in a find where the reranker judged nothing."""
-    reranked = any(chosen.scored.reranked is not None for chosen in one.page.chosen)
-    return one.walk.frontier.digits if reranked else SCORE_DIGITS
+def _reranked(one: Answered) -> Iterator[float]:
+    scored = (chosen.scored for chosen in one.page.chosen)
+    return (hit.semantic for hit in scored if hit.reranked is not None)
 
 
 def _place(one: Merged) -> tuple[float, str]:

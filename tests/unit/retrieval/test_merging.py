@@ -10,11 +10,12 @@ import pytest
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.filters import OneOf
 from contextfind.domain.identity import Identity, RequestContext
-from contextfind.domain.queries import FindQuestion, TypedQuery
+from contextfind.domain.queries import FindQuestion, RetrieverMode, TypedQuery
 from contextfind.domain.records import ContextType
 from contextfind.domain.results import FindResult, MatchedContext
 from contextfind.domain.uri import Uri
-from contextfind.retrieval.finder import LONGEST_QUERY
+from contextfind.retrieval.finder import LONGEST_QUERY, Finder
+from contextfind.retrieval.reranking import Panel
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, BEN, Household, household
 
@@ -237,3 +238,32 @@ async def test_the_list_is_that_of_the_single_finds_weighed_and_sorted(seed, lim
     shown = [(hit.uri.text, hit.score) for hit in found.resources]
     best = sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))
     assert shown == best[:limit]
+
+
+class Moody:
+    """A reranker that gives everything little, and fails for one query."""
+
+    def __init__(self, fails: str) -> None:
+        self.fails = fails
+
+    async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float | None]:
+        if query == self.fails:
+            raise UnavailableError("too many requests")
+        return [0.03 + 0.01 * ("canary" in text) for text in documents]
+
+
+async def test_hits_of_a_query_that_the_reranker_failed_stand_below_what_it_judged():
+    async with household() as house:
+        await house.add(FILES)
+        panel = Panel(Moody(BOTH[1].query), house.store)
+        finder = Finder(replace(house.reading, panel=panel), house.finder._retriever)
+        question = FindQuestion(
+            "undo", where=OneOf("level", frozenset("2")), mode=RetrieverMode.THINKING
+        )
+        found = await finder.find(ME, question, BOTH)
+        other = await scores(house, BOTH[1].query)
+    shown = {hit.uri.name: hit.score for hit in found.resources}
+    assert shown["rollback.md"] == 0.04
+    assert shown["backup.md"] == shown["style.md"] == 0.03
+    assert other["viking://resources/docs/ops/backup.md"] > 0.5
+    assert found.notes == ["not reranked: too many requests"]
