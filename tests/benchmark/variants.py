@@ -112,6 +112,8 @@ ABLATIONS: tuple[Variant, ...] = (
     Variant("no evidence of the directory", scores=ScoreRules(score_propagation_alpha=1)),
     Variant("meaning alone", scores=ScoreRules(meaning_weight=1)),
     Variant("words alone", scores=ScoreRules(meaning_weight=0), foreign_rule=False),
+    Variant("best passage alone", scores=ScoreRules(support_weight=0)),
+    Variant("order of words ignored", scores=ScoreRules(phrase_weight=0)),
     Variant("flat alone, no walk", walk=_NO_WALK),
     Variant("walk alone, no flat search", flat=False),
     Variant("flat meaning alone, no walk, no evidence", scores=ScoreRules(1, 1), walk=_NO_WALK),
@@ -158,6 +160,8 @@ def constants(calibration: Calibration) -> tuple[Constant, ...]:
     return (
         scored("score_propagation_alpha", 0.5, 0.6, 0.7, 0.8, 1.0),
         scored("meaning_weight", 0.3, 0.4, 0.5, 0.6, 0.7),
+        scored("support_weight", 0.0, 0.2, 0.3, 0.4, 0.5, 0.6),
+        scored("phrase_weight", 0.0, 0.1, 0.2, 0.3, 0.4),
         scored("directory_own", 0.0, 0.1, 0.2, 0.3, 0.5),
         walked("candidates", 50, 100, 200),
         walked("global_search_topk", 5, 10, 20),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from contextfind.domain.filters import (
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.index import Hit, Probe, SearchIndex
+from contextfind.ports.index import SUPPORTERS, Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests.builders import (
     DIMENSION,
@@ -89,6 +90,8 @@ class Expected:
     cosine: float | None
     words: float
     known: float
+    support: float | None
+    phrases: float
 
 
 def _words(probe: Probe, seen: Sequence[Change]) -> tuple[Callable[[str], float], float]:
@@ -108,6 +111,24 @@ def _words(probe: Probe, seen: Sequence[Change]) -> tuple[Callable[[str], float]
         return sum(gains) / sum(idf.values()) if gains else 0.0
 
     return score, known / sum(idf.values()) if known else 0.0
+
+
+def _phrases(change: Change, probe: Probe, seen: Sequence[Change]) -> float:
+    """Say the definition again: pairs of neighbours in the question that are neighbours in a passage."""
+    bags = [SimpleTokenizer().terms(p.indexed_text) for c in seen for p in c.passages]
+
+    def idf(term: str) -> float:
+        df = len([bag for bag in bags if term in bag])
+        return math.log(1 + (len(bags) - df + 0.5) / (df + 0.5))
+
+    def pairs(terms: Sequence[str]) -> set[frozenset[str | None]]:
+        spaced = [term if term.isascii() else None for term in terms]  # all others here are Han
+        return {frozenset(p) for p in pairwise(spaced) if None not in p and len(set(p)) > 1}
+
+    asked = pairs(probe.terms)
+    held = [asked & pairs(SimpleTokenizer().terms(p.indexed_text)) for p in change.passages]
+    worth = [sum(sum(idf(t or "") for t in pair) / 2 for pair in some) for some in held]
+    return max(worth) / sum(idf(term) for term in sorted(set(probe.terms)))
 
 
 def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
@@ -138,6 +159,8 @@ def expected(log: Sequence[Change], probe: Probe) -> dict[RecordId, Expected]:
             None if cosines is None else max(cosines),
             max(words),
             known,
+            None if cosines is None else float(np.mean(sorted(cosines)[-SUPPORTERS:])),
+            _phrases(change, probe, seen) if known else 0.0,
         )
     return found
 
@@ -170,6 +193,10 @@ def check(hits: Sequence[Hit], log: Sequence[Change], probe: Probe) -> None:
         assert hit.words == pytest.approx(want.words, abs=1e-5)
         assert hit.known == pytest.approx(want.known, abs=1e-9)
         assert hit.cosine == (None if want.cosine is None else pytest.approx(want.cosine, abs=1e-5))
+        assert hit.support == (
+            None if want.support is None else pytest.approx(want.support, abs=1e-5)
+        )
+        assert hit.phrases == pytest.approx(want.phrases, abs=1e-9)
 
 
 @given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
@@ -248,6 +275,39 @@ async def test_a_record_is_found_by_its_best_passage(index: SearchIndex) -> None
     [hit] = await answer(index, ask("cache", seed=1))
     assert hit.passage == 1
     assert hit.cosine == pytest.approx(1.0, abs=1e-6)
+
+
+async def test_its_best_four_passages_support_a_record(index: SearchIndex) -> None:
+    await index.follow([make_change(1, make_record(), ["a", "b", "c", "d", "e"], [1, 2, 1, 3, 1])])
+    await index.follow([make_change(2, make_record(2, "viking://resources/one.md"), ["f"], [2])])
+    others = sorted(float(unit(1) @ unit(seed)) for seed in (2, 3))
+    many, one = await answer(index, ask(seed=1))
+    assert many.support == pytest.approx((3 * 1.0 + others[1]) / 4, abs=1e-6)
+    assert one.support == one.cosine
+
+
+async def test_words_side_by_side_are_a_phrase_in_either_order(index: SearchIndex) -> None:
+    texts = {"deploy cache": 1, "cache deploy": 1, "deploy the cache": 0, "deploy": 0}
+    await index.follow(
+        [
+            make_change(i, make_record(i, f"viking://resources/{i}.md"), [text])
+            for i, text in enumerate(texts, 1)
+        ]
+    )
+    hits = await answer(index, ask("deploy", "cache"))
+    idf = {"deploy": math.log(1 + 0.5 / 4.5), "cache": math.log(1 + 1.5 / 3.5)}
+    whole = (idf["deploy"] + idf["cache"]) / 2 / sum(idf.values())
+    assert [hit.phrases for hit in hits] == pytest.approx([whole * n for n in texts.values()])
+
+
+async def test_a_phrase_puts_nothing_forward(index: SearchIndex) -> None:
+    await index.follow(
+        [
+            make_change(1, make_record(1, "viking://resources/1.md"), ["deploy x cache cache"]),
+            make_change(2, make_record(2, "viking://resources/2.md"), ["deploy cache x x"]),
+        ]
+    )
+    assert [hit.id for hit in await answer(index, ask("deploy", "cache", limit=1))] == [1]
 
 
 async def test_records_without_vectors_are_found_by_words_only(index: SearchIndex) -> None:

@@ -21,6 +21,7 @@ from contextfind.domain.errors import ContextFindError, UnavailableError
 from contextfind.domain.scoring import Calibration
 from contextfind.ingestion.passages import PassageRules
 from contextfind.wiring.models import open_embedder
+from contextfind.wiring.services import score_rules
 
 MOST_PASSAGES = 500  # a set: one to two minutes with the local model on two cores
 MOST_QUESTIONS = 200
@@ -86,7 +87,7 @@ async def _compared(
         async with AsyncExitStack() as stack:
             embedder = await open_embedder(settings.embedding, stack)
             with meter() as bar:
-                comparer = Comparer(embedder, bar.show)
+                comparer = Comparer(embedder, bar.show, score_rules(settings.retrieval))
                 return [await comparer.compare(one) for one in samples], embedder.calibration
     except UnavailableError as error:
         raise Complaint(

@@ -1,7 +1,7 @@
 """A sample of texts and questions through the configured embedder and the word index: what both channels say."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,8 +14,10 @@ from contextfind.domain.filters import Everything
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
 from contextfind.domain.records import Level, Matrix, Record, RecordId, context_type_of
 from contextfind.domain.scope import Scope
+from contextfind.domain.scoring import ScoreRules
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Change, Embedder, Probe
+from contextfind.retrieval.judging import Judge, known_share
 
 BATCH = 16  # texts per call: a local model takes a second for them, so that the bar moves
 _WHENEVER = datetime.fromtimestamp(0, UTC)  # nothing here depends on the time
@@ -27,11 +29,12 @@ Progress = Callable[[str, int, int, str], None]  # stage, done, total, unit
 class Comparer:
     """Compares every question of a sample with every text of it.
 
-    show: told how far it is.
+    show: told how far it is. rules: what cosines and words are made of.
     """
 
     embedder: Embedder
     show: Progress
+    rules: ScoreRules = field(default_factory=ScoreRules)
 
     async def compare(self, sample: Sample) -> Judged:
         """Return cosines, words and grades; rows are questions, columns texts by address.
@@ -50,10 +53,11 @@ class Comparer:
             for number, question in enumerate(sample.questions):
                 self.show(f"{sample.name}: asking", number, len(sample.questions), "questions")
                 vector = (await self.embedder.embed([question.text], "query"))[0]
-                terms = tuple(dict.fromkeys(tokenizer.terms(question.text)))
+                terms = tuple(tokenizer.terms(question.text))
                 probe = Probe(_scope(question), Everything(), len(uris), vector, terms)
                 (hits,) = await index.search([probe])
-                found = {hit.uri: (hit.cosine, hit.words) for hit in hits}
+                judge = Judge(self.embedder.calibration, self.rules, known_share(hits))
+                found = {hit.uri: (judge.cosine(hit), judge.words(hit) or 0.0) for hit in hits}
                 rows.append(_row(uris, found))
         finally:
             await index.aclose()

@@ -244,6 +244,14 @@ class RetrievalSettings(Section):
         default=_SCORE.meaning_weight,
         description="Share of meaning in a hit's own score; the rest is words. Higher: paraphrases and other languages gain on exact words, names and codes.",
     )
+    support_weight: Share = Field(
+        default=_SCORE.support_weight,
+        description="Share of a record's four best passages together in its meaning; the rest is the best one's alone. Higher: files that speak of the question throughout gain on files that touch it once. 0 counts the best passage only.",
+    )
+    phrase_weight: Share = Field(
+        default=_SCORE.phrase_weight,
+        description="What two words that stand side by side in question and text are worth beyond themselves, as a share of their worth as words. Higher: exact phrases and names of several words gain. 0 ignores the order of words.",
+    )
     directory_own: Share = Field(
         default=_SCORE.directory_own,
         description="Share of a directory's own text in its score; the rest is its best file. Higher: directories rank by their summaries, and further below their files.",

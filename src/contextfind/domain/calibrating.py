@@ -35,7 +35,7 @@ _NARROWEST = 0.01  # of a span: what the printed digits can say
 class Judged:
     """One set: what both channels say of every pair of query and text, and what is known of it.
 
-    cosines: NaN where the text is out of the query's reach. words: in [0, 1). grades: 0 = unrelated.
+    cosines: NaN where the text is out of the query's reach. words: 0 and above. grades: 0 = unrelated.
     """
 
     name: str

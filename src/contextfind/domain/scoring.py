@@ -1,8 +1,9 @@
 """From two channels to one score that means the same on every query.
 
 `own = below_one(weight * d + (1 - weight) * b)`, where
-`d = max(cosine - floor, 0) / span` (two constants that belong to the embedding model) and
-`b` is BM25 divided by the summed idf of all query terms (the index does that).
+`d = max(c - floor, 0) / span` (two constants that belong to the embedding model) of a cosine `c` that is
+mostly the best passage's and a little the mean of the best four, and `b` is BM25 divided by the summed
+idf of all query terms (the index does that) plus a little for words that are neighbours in both.
 `final = alpha * own + (1 - alpha) * parent`, where the parent's score is the evidence of its
 children: the best `own` in that directory. Measured in docs/benchmarks.md; below .35 is noise,
 .45 plausible, .6 strong. What is used often and was changed lately may count too, see `HotnessRules`.
@@ -47,6 +48,9 @@ class ScoreRules:
 
     score_propagation_alpha: share of a hit's own score in the final one; 1 ignores its directory.
     meaning_weight: share of the vector channel; .4-.7 is a flat optimum.
+    support_weight: share of a record's best passages together in its cosine; the rest is the best one's.
+    phrase_weight: what two words that are neighbours in question and text are worth beyond themselves,
+        as a share of what they are worth as words.
     directory_own: share of a directory's own text in its score, the rest is its best file:
         .2 measured best for directory answers.
     """
@@ -54,6 +58,18 @@ class ScoreRules:
     score_propagation_alpha: float = 0.6
     meaning_weight: float = 0.5
     directory_own: float = 0.2
+    support_weight: float = 0.4
+    phrase_weight: float = 0.3
+
+
+def supported(cosine: float, support: float | None, support_weight: float) -> float:
+    """Return the cosine of a record: its best passage's, and a little of its best ones together.
+
+    A text that speaks of the question throughout is nearer than one that touches it once.
+    """
+    if support is None:
+        return cosine
+    return (1 - support_weight) * cosine + support_weight * support
 
 
 def own_score(meaning: float | None, words: float | None, meaning_weight: float) -> float:

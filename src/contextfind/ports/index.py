@@ -10,6 +10,8 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Change
 
+SUPPORTERS = 4  # passages of a record whose cosines count together; 3 to 8 measured alike
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:
@@ -20,7 +22,7 @@ class Probe:
         `store_conditions`: those are resolved to the ids that satisfy them first.
     limit: how many records each channel may put forward, at least 1.
     vector: shape (dimension,), float32, unit length; None asks by words alone.
-    terms: tokens of the query, in any order, repeats are ignored; empty asks by meaning alone.
+    terms: tokens of the query in reading order; repeats weigh nothing; empty asks by meaning alone.
     """
 
     scope: Scope
@@ -41,6 +43,9 @@ class Hit:
         no passage in scope holds counts with the largest idf. Passage counts and lengths behind idf
         and norm are those of the probe's account that `scope` may see (targets do not narrow them, other
         tenants and other users never move them). 0.0 when no term occurs.
+    support: the mean cosine of its best `SUPPORTERS` passages, of all where it has fewer; None without cosine.
+    phrases: the largest over its passages of `sum of (idf a + idf b) / 2` over the pairs (a, b) of terms
+        that are neighbours (`domain/word_pairs`) in the probe and in the passage, divided by `sum(idf)` as `words` is. It puts nothing forward.
     known: the share of the probe's terms, by idf, that occur at all in what `scope` may see: the same for
         all hits of a probe, whatever `where` and the targets leave out. 0.0 when none does.
     """
@@ -52,6 +57,8 @@ class Hit:
     cosine: float | None
     words: float
     known: float = 0.0
+    support: float | None = None
+    phrases: float = 0.0
 
 
 class SearchIndex(Protocol):

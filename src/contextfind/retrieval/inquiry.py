@@ -78,7 +78,7 @@ class Inquirer:
 
     async def _answer(self, scope: Scope, inquiry: Inquiry) -> Answered:
         question = inquiry.question
-        terms = tuple(dict.fromkeys(self.tokenizer.terms(question.query)))
+        terms = tuple(self.tokenizer.terms(question.query))
         hearing = self._hearing(question)
         ask = Ask(scope, inquiry.where, question.limit, inquiry.vector, terms, hearing)
         if hearing is not None:  # it waits for a reranker, and nobody else shall wait for that

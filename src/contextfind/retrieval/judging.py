@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from contextfind.domain.scoring import Calibration, ScoreRules, own_score
+from contextfind.domain.scoring import Calibration, ScoreRules, own_score, supported
 from contextfind.ports import Hit
 
 
@@ -35,13 +35,28 @@ class Judge:
 
     def own(self, hit: Hit) -> float:
         """Return the score in [0, 1] that the hit deserves by itself."""
-        words = hit.words if self.words_known else None
-        meaning = None if hit.cosine is None else self.calibration.meaning(hit.cosine)
-        return own_score(meaning, words, self.rules.meaning_weight)
+        return own_score(self._meaning(hit), self.words(hit), self.rules.meaning_weight)
 
     def meaning(self, hit: Hit) -> float | None:
         """Return how much of a match the meaning is, at most 1; None when there is no vector to compare."""
-        return None if hit.cosine is None else min(self.calibration.meaning(hit.cosine), 1.0)
+        meaning = self._meaning(hit)
+        return None if meaning is None else min(meaning, 1.0)
+
+    def words(self, hit: Hit) -> float | None:
+        """Return how much of the question the words hold; None when none of them occurs anywhere."""
+        if not self.words_known:
+            return None
+        return hit.words + self.rules.phrase_weight * hit.phrases
+
+    def cosine(self, hit: Hit) -> float | None:
+        """Return how near the record is to the question; None when there is no vector to compare."""
+        if hit.cosine is None:
+            return None
+        return supported(hit.cosine, hit.support, self.rules.support_weight)
+
+    def _meaning(self, hit: Hit) -> float | None:
+        cosine = self.cosine(hit)
+        return None if cosine is None else self.calibration.meaning(cosine)
 
 
 def known_share(hits: Iterable[Hit]) -> float:

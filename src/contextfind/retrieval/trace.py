@@ -112,7 +112,7 @@ class _Telling:
         return ScoreParts(
             own=scored.own,
             meaning=self._judge.meaning(scored.hit),
-            words=scored.hit.words if self._judge.words_known else None,
+            words=self._judge.words(scored.hit),
             evidence=evidence,
             witness=None if evidence is None else self._witnesses.get(scored.witness),
             reranked=scored.reranked,

@@ -100,12 +100,23 @@ def add_desk(
     )
 
 
+def score_rules(knobs: RetrievalSettings) -> ScoreRules:
+    """Return what ov.conf `retrieval` says of scores."""
+    return ScoreRules(
+        score_propagation_alpha=knobs.score_propagation_alpha,
+        meaning_weight=knobs.meaning_weight,
+        directory_own=knobs.directory_own,
+        support_weight=knobs.support_weight,
+        phrase_weight=knobs.phrase_weight,
+    )
+
+
 def build_finder(
     settings: Settings, engines: Engines, workers: Workers, around: Surroundings
 ) -> Finder:
     """Return the finder with the rules of ov.conf `retrieval`."""
     knobs = settings.retrieval
-    scores = ScoreRules(knobs.score_propagation_alpha, knobs.meaning_weight, knobs.directory_own)
+    scores = score_rules(knobs)
     walk = WalkRules(
         candidates=knobs.candidates,
         global_search_topk=knobs.global_search_topk,

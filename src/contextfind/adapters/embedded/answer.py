@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextfind.adapters.embedded.mask import Mask
-from contextfind.adapters.embedded.meaning import Meaning, Ranked, best, largest
+from contextfind.adapters.embedded.meaning import Meaning, Ranked, best, largest, mean_of_best
 from contextfind.adapters.embedded.patch import Patch, cut_out
+from contextfind.adapters.embedded.phrases import Wanted, score_pairs, wanted
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.rules import IndexRules
@@ -17,7 +19,7 @@ from contextfind.adapters.embedded.snapshot import Snapshot
 from contextfind.adapters.embedded.words import Scores, Weights, score_rows, weigh
 from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.uri import SCHEME, Uri
-from contextfind.ports.index import Hit, Probe
+from contextfind.ports.index import SUPPORTERS, Hit, Probe
 
 TreeKey = tuple[str, str, int]  # folder of the parent, name, level
 
@@ -40,6 +42,21 @@ class _Scored:
     telling: Ranked
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What candidates are measured against; known: the share of the question's words that occur."""
+
+    vector: Vector | None
+    known: float
+    pairs: Wanted
+
+    @classmethod
+    def by(cls, probe: Probe, weights: Weights | None) -> "_Asked":
+        if weights is None:
+            return cls(probe.vector, 0.0, Wanted((), ()))
+        return cls(probe.vector, weights.known, wanted(probe.terms, weights))
+
+
 class Answering:
     """One round trip. What its probes have in common (filters, idf) is worked out once."""
 
@@ -59,7 +76,7 @@ class Answering:
         weights = self._weigh(probe)
         if probe.vector is None and weights is None:
             return []
-        known = 0.0 if weights is None else weights.known
+        asked = _Asked.by(probe, weights)
         scored = [self._score(patch, probe, weights) for patch in self._patches(probe)]
         near = _cut(scored, [s.near for s in scored], probe.limit)
         telling = _cut(scored, [s.telling for s in scored], probe.limit)
@@ -69,7 +86,7 @@ class Answering:
             records = np.union1d(first, second)
             if len(records):
                 filled += 1
-                found.extend(self._describe(part, records, probe.vector, known))
+                found.extend(self._describe(part, records, asked))
         if filled > 1:
             found.sort(key=lambda pair: pair[0])
         return [hit for _, hit in found]
@@ -124,37 +141,48 @@ class Answering:
             telling = _most_telling(patch, words, probe.limit)
         return _Scored(patch, words, near, telling)
 
-    def _describe(
-        self, part: _Scored, records: Longs, vector: Vector | None, known: float
-    ) -> list[tuple[TreeKey, Hit]]:
-        """Return the records as hits, scored exactly on both channels, with their tree keys."""
+    def _describe(self, part: _Scored, records: Longs, asked: _Asked) -> list[tuple[TreeKey, Hit]]:
+        """Return the records as hits, with their tree keys."""
         segment = part.patch.segment
+        names = [segment.names[place] for place in segment.name_of[records].tolist()]
+        levels = segment.level[records].tolist()
+        keys = list(zip(segment.folder_of(records), names, levels, strict=True))
+        ids = segment.ids[records].tolist()
+        measured = self._measure(part, records, asked)
+        return [
+            (key, Hit(RecordId(number), _uri(key), LEVELS[key[2]], *figures))
+            for number, key, figures in zip(ids, keys, measured, strict=True)
+        ]
+
+    def _measure(
+        self, part: _Scored, records: Longs, asked: _Asked
+    ) -> "zip[tuple[int, float | None, float, float, float | None, float]]":
+        """Return passage, cosine, words, known, support and phrases of each record, exactly."""
+        segment, nothing = part.patch.segment, [None] * len(records)
         rows, counts = segment.rows_of(records)
         words = np.zeros(len(rows)) if part.words is None else part.words[rows - part.patch.rows[0]]
+        phrases = score_pairs(segment, asked.pairs, rows)
+        cosines: Sequence[float | None] = nothing
+        supports: Sequence[float | None] = nothing
         sums = words
-        cosines: list[float | None] = [None] * len(records)
-        if vector is not None:
+        if asked.vector is not None:
             vectors, sizes = segment.vectors_of(records)
             having = sizes > 0
             if having.any():
-                dots = self._meaning.cosines(segment.vectors, vectors, vector)
+                dots = self._meaning.cosines(segment.vectors, vectors, asked.vector)
                 sums = words.copy()
                 sums[np.repeat(having, counts)] += dots
-                peaks = iter(largest(dots, sizes[having]).tolist())
-                cosines = [next(peaks) if has else None for has in having.tolist()]
-        passages = segment.ordinal[rows[_first_best(sums, counts)]].tolist()
-        peaks_of_words = largest(words, counts).tolist()
-        levels = segment.level[records].tolist()
-        names = [segment.names[place] for place in segment.name_of[records].tolist()]
-        keys = list(zip(segment.folder_of(records), names, levels, strict=True))
-        columns = zip(
-            segment.ids[records].tolist(), keys, passages, cosines, peaks_of_words, strict=True
+                cosines = _where(having, largest(dots, sizes[having]))
+                supports = _where(having, mean_of_best(dots, sizes[having], SUPPORTERS))
+        return zip(
+            segment.ordinal[rows[_first_best(sums, counts)]].tolist(),
+            cosines,
+            largest(words, counts).tolist(),
+            [asked.known] * len(records),
+            supports,
+            largest(phrases, counts).tolist(),
+            strict=True,
         )
-        hits = [
-            Hit(RecordId(number), _uri(key), LEVELS[key[2]], passage, cosine, word, known)
-            for number, key, passage, cosine, word in columns
-        ]
-        return list(zip(keys, hits, strict=True))
 
 
 def _most_telling(patch: Patch, words: Scores, wanted: int) -> Ranked:
@@ -209,6 +237,12 @@ def _first_best(sums: Scores, counts: Longs) -> Longs:
     peaks = np.repeat(np.maximum.reduceat(sums, begins), counts)
     places = np.flatnonzero(sums == peaks)
     return places[np.searchsorted(places, begins)]
+
+
+def _where(having: NDArray[np.bool_], values: NDArray[np.floating]) -> list[float | None]:
+    """Return the values where something is had, None elsewhere."""
+    left = iter(values.tolist())
+    return [next(left) if has else None for has in having.tolist()]
 
 
 def _uri(key: TreeKey) -> Uri:

@@ -7,9 +7,11 @@ from itertools import groupby
 
 import numpy as np
 
+from contextfind.adapters.embedded.phrases import column_of
 from contextfind.adapters.embedded.postings import Longs, Postings, pack
 from contextfind.adapters.embedded.segment import CONTEXT_TYPES, Group, Segment, micros
 from contextfind.domain.records import Matrix, Passage, Record
+from contextfind.domain.word_pairs import neighbours
 from contextfind.ports.models import Tokenizer
 
 Key = tuple[str, str, str]  # account, owner, folder of the parent
@@ -32,7 +34,8 @@ def build_segment(entries: Sequence[Entry], tokenizer: Tokenizer, dimension: int
     place_of = {name: place for place, name in enumerate(names)}
     keys, starts = runs_of([key_of(record) for record in records])
     passages = [passage for entry in entries for passage in entry.passages]
-    words, length = _words(passages, tokenizer)
+    terms = [tokenizer.terms(passage.indexed_text) for passage in passages]
+    pairs = [neighbours(found) for found in terms]
     stored = [entry.vectors for entry in entries if entry.vectors is not None]
     return Segment(
         groups=groups_of(keys, starts),
@@ -50,9 +53,11 @@ def build_segment(entries: Sequence[Entry], tokenizer: Tokenizer, dimension: int
         row_start=starts_of([len(entry.passages) for entry in entries]),
         vector_start=starts_of([0 if e.vectors is None else len(e.vectors) for e in entries]),
         ordinal=np.array([passage.ordinal for passage in passages], np.int32),
-        length=np.array(length, np.int32),
+        length=np.array([len(found) for found in terms], np.int32),
+        pair_start=starts_of([len(held) for held in pairs]),
+        pairs=column_of(pairs),
         vectors=np.concatenate(stored) if stored else np.zeros((0, dimension), np.float32),
-        words=words,
+        words=_words(terms),
         tags=_tags(records),
     )
 
@@ -95,15 +100,12 @@ def _tree_order(entry: Entry) -> tuple[str, str, str, str, int, int]:
     return (*key_of(record), record.name, record.level.value, record.id)
 
 
-def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> tuple[Postings, list[int]]:
+def _words(texts: Sequence[Sequence[str]]) -> Postings:
     known: dict[str, int] = {}
     term_of: list[int] = []
     rows: list[int] = []
     counts: list[int] = []
-    length: list[int] = []
-    for row, passage in enumerate(passages):
-        terms = tokenizer.terms(passage.indexed_text)
-        length.append(len(terms))
+    for row, terms in enumerate(texts):
         bag = Counter(terms)
         term_of.extend(known.setdefault(term, len(known)) for term in bag)
         counts.extend(bag.values())
@@ -112,7 +114,7 @@ def _words(passages: Sequence[Passage], tokenizer: Tokenizer) -> tuple[Postings,
     rank = np.zeros(len(keys), np.int64)
     rank[[known[key] for key in keys]] = np.arange(len(keys))
     key_places = rank[np.array(term_of, np.int64)]
-    return pack(keys, key_places, np.array(rows, np.int64), np.array(counts, np.int32)), length
+    return pack(keys, key_places, np.array(rows, np.int64), np.array(counts, np.int32))
 
 
 def _tags(records: Sequence[Record]) -> Postings:

@@ -100,6 +100,17 @@ def largest(scores: NDArray[np.floating], counts: Longs) -> NDArray[np.floating]
     return found
 
 
+def mean_of_best(scores: Cosines, counts: Longs, most: int) -> NDArray[np.float64]:
+    """Return the mean of the `most` largest of each run of adjacent scores, of all of a shorter run."""
+    run_of = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((-scores, run_of))
+    begins = np.cumsum(counts) - counts
+    taken = np.arange(len(scores)) - begins[run_of] < most
+    sums = np.bincount(run_of[taken], scores[order][taken], len(counts))
+    means: NDArray[np.float64] = sums / np.minimum(counts, most)
+    return means
+
+
 def best(records: Longs, scores: NDArray[np.floating], wanted: int) -> Ranked:
     """Return the `wanted` largest scores with their records, still ascending; ties to the earlier."""
     if len(records) <= wanted:

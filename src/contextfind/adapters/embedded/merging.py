@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contextfind.adapters.embedded.building import Key, groups_of, runs_of, starts_of
 from contextfind.adapters.embedded.postings import Ints, Longs, Postings, pack
 from contextfind.adapters.embedded.segment import Segment, spread
 from contextfind.domain.records import Matrix
 
+_Number = TypeVar("_Number", bound=np.generic)
 _BLOCK = 4_096  # vectors copied at once: a few MB instead of a second matrix
 
 
@@ -33,6 +36,10 @@ def merge_segments(sources: Sequence[Source]) -> Segment:
     target[order] = np.arange(len(order))
     rows = _move([(s.segment.row_start, s.kept) for s in sources], target)
     vectors = _move([(s.segment.vector_start, s.kept) for s in sources], target)
+    pairs = _move(
+        [(s.segment.pair_start, old) for s, old in zip(sources, rows.old, strict=True)],
+        np.concatenate(rows.new),
+    )
     return Segment(
         groups=groups_of(runs, starts),
         folders=[folder for _, _, folder in runs],
@@ -48,6 +55,8 @@ def merge_segments(sources: Sequence[Source]) -> Segment:
         vector_start=vectors.starts,
         ordinal=_carry_column([s.segment.ordinal for s in sources], rows),
         length=_carry_column([s.segment.length for s in sources], rows),
+        pair_start=pairs.starts,
+        pairs=_carry_column([s.segment.pairs for s in sources], pairs),
         vectors=_carry_vectors([s.segment.vectors for s in sources], vectors),
         words=_merge_postings(
             [s.segment.words for s in sources],
@@ -68,9 +77,9 @@ def merge_segments(sources: Sequence[Source]) -> Segment:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """Where adjacent items (rows, vectors) of the kept records go.
+    """Where adjacent items (rows or vectors of the kept records, pairs of their rows) go.
 
-    starts: first item of each merged record, the end put last. old, new: per source, the items taken
+    starts: first item of each merged record (or row), the end put last. old, new: per source, the items taken
     and where they land.
     """
 
@@ -165,8 +174,8 @@ def _merge_postings(parts: Sequence[Postings], places: Sequence[Longs]) -> Posti
     )
 
 
-def _carry_column(columns: Sequence[Ints], move: _Move) -> Ints:
-    out: Ints = np.empty(int(move.starts[-1]), np.int32)
+def _carry_column(columns: Sequence[NDArray[_Number]], move: _Move) -> NDArray[_Number]:
+    out = np.empty(int(move.starts[-1]), columns[0].dtype)
     for column, old, new in zip(columns, move.old, move.new, strict=True):
         out[new] = column[old]
     return out

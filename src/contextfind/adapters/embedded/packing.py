@@ -26,6 +26,8 @@ _COLUMNS = (
     "vector_start",
     "ordinal",
     "length",
+    "pair_start",
+    "pairs",
     "vectors",
 )
 

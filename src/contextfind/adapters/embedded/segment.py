@@ -72,6 +72,7 @@ class Segment:
     row_start, vector_start: shape (records + 1,); the rows and the vectors of each record. A record
         has as many vectors as rows, or none.
     ordinal, length: per row: ordinal of the passage, number of its terms.
+    pair_start: shape (rows + 1,); the pairs of neighbouring words of each row, as numbers (`phrases`).
     vectors: shape (vectors, dimension).
     words: term -> rows; tags: tag -> records.
     """
@@ -90,6 +91,8 @@ class Segment:
     vector_start: Longs
     ordinal: Ints
     length: Ints
+    pair_start: Longs
+    pairs: NDArray[np.uint32]
     vectors: Matrix
     words: Postings
     tags: Postings

@@ -24,6 +24,8 @@ from functools import lru_cache
 
 import snowballstemmer
 
+from contextfind.domain.word_pairs import UNSPACED
+
 _FUNCTION_WORDS = """
 a an and are as at be been but by can could did do does for from had has have how i if in into is it its
 me my of on or our should so than that the their them then there these they this those to was we were
@@ -33,18 +35,13 @@ STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 LONGEST_TERM = 128  # characters; a SHA-512 fits, an inlined picture is cut
 CACHED_WORDS = 100_000  # distinct spellings kept: the stemmer is pure Python, 40,000 words a second
 
-_UNSPACED = (
-    "\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\uac00-\ud7af\U00020000-\U0003ffff"  # Han, kana, Hangul
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u1049\u1780-\u17d3"  # Thai, Lao, Burmese, Khmer
-)
 _MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"  # vowel signs of Indic scripts are not in `\w`
 _LATIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
 _WORD = re.compile(
     r"[A-Za-z](?:\+\+|\#)(?![A-Za-z0-9_+#])"
     rf"|[{_LATIN}]+(?:[_.\-][{_LATIN}]+)*(?:'(?i:s|t|d|m|re|ve|ll)(?![{_LATIN}]))?"
-    rf"|[{_UNSPACED}]+"
-    rf"|(?:[^\W_{_LATIN}{_UNSPACED}]|[{_MARKS}])+"
+    rf"|[{UNSPACED}]+"
+    rf"|(?:[^\W_{_LATIN}{UNSPACED}]|[{_MARKS}])+"
 )
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"v[0-9]+(?:\.[0-9]+)+")
@@ -102,7 +99,7 @@ class WordTokenizer:
             return str(self._stemmer.stemWord(word))
 
 
-_is_unspaced = re.compile(f"[{_UNSPACED}]").match
+_is_unspaced = re.compile(f"[{UNSPACED}]").match
 
 
 def _folded(text: str) -> str:

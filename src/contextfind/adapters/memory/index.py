@@ -13,7 +13,8 @@ import numpy as np
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import matches, store_conditions
 from contextfind.domain.records import Matrix, Passage, Record, RecordId, Vector
-from contextfind.ports.index import Hit, Probe
+from contextfind.domain.word_pairs import Pair, neighbours
+from contextfind.ports.index import SUPPORTERS, Hit, Probe
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -77,8 +78,9 @@ class MemoryIndex:
         if change.vectors is not None:
             for row in change.vectors:
                 self._check(row)
-        counts = [Counter(self._tokenizer.terms(p.indexed_text)) for p in change.passages]
-        return _Entry(record, tuple(change.passages), change.vectors, counts)
+        terms = [self._tokenizer.terms(p.indexed_text) for p in change.passages]
+        counts, pairs = [Counter(t) for t in terms], [neighbours(t) for t in terms]
+        return _Entry(record, tuple(change.passages), change.vectors, counts, pairs)
 
     def _check(self, vector: Vector) -> None:
         if self._dimension is None:
@@ -97,7 +99,7 @@ class MemoryIndex:
 
     def _answer(self, probe: Probe) -> list[Hit]:
         seen = [e for e in self._entries.values() if _visible(probe, e.record)]
-        words = _Words(seen, probe.terms)
+        words = _Words(seen, probe)
         found = [_hit(entry, probe.vector, words) for entry in self._candidates(probe)]
         near = [hit for hit in found if hit.cosine is not None]
         near.sort(key=lambda hit: -(hit.cosine or 0.0))  # stable: ties stay in tree order
@@ -113,23 +115,30 @@ class _Entry:
     passages: tuple[Passage, ...]
     vectors: Matrix | None
     counts: list[Counter[str]]
+    pairs: list[frozenset[Pair]]
 
 
 class _Words:
     """BM25 in Lucene's form, divided by the summed idf of all terms asked for."""
 
-    def __init__(self, seen: Sequence[_Entry], terms: Sequence[str]) -> None:
+    def __init__(self, seen: Sequence[_Entry], probe: Probe) -> None:
         passages = [counts for entry in seen for counts in entry.counts]
         self._mean = sum(c.total() for c in passages) / len(passages) if passages else 0.0
         self._idf: dict[str, float] = {}
         known = 0.0
-        for term in sorted(set(terms)):
+        for term in sorted(set(probe.terms)):
             holders = sum(term in counts for counts in passages)
             rarity = (len(passages) - holders + 0.5) / (holders + 0.5)
             self._idf[term] = math.log(1 + rarity)
             known += self._idf[term] if holders else 0.0
         self._ceiling = sum(self._idf.values())
         self.known = known / self._ceiling if known else 0.0
+        self._pairs = {
+            (a, b): (self._idf[a] + self._idf[b]) / 2 for a, b in sorted(neighbours(probe.terms))
+        }
+
+    def phrases(self, held: frozenset[Pair]) -> float:
+        return sum(idf for pair, idf in self._pairs.items() if pair in held) / self._ceiling
 
     def score(self, counts: Counter[str]) -> float:
         length = counts.total()
@@ -166,4 +175,12 @@ def _hit(entry: _Entry, vector: Vector | None, words: _Words) -> Hit:
         cosine=None if cosines is None else max(cosines),
         words=max(scores),
         known=words.known,
+        support=None if cosines is None else _mean(sorted(cosines, reverse=True)[:SUPPORTERS]),
+        phrases=max((words.phrases(held) for held in entry.pairs), default=0.0)
+        if words.known
+        else 0.0,
     )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
