@@ -9,7 +9,8 @@ from typing import Any
 
 import httpx
 
-from contextfind.config.model import ChatSettings, EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.chat import ChatSettings
+from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.server.app import create_app
 from contextfind.sessions.summary import SummaryRules

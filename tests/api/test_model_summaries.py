@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contextfind.config.model import (
-    ChatSettings,
-    EmbeddingSettings,
-    IngestionSettings,
-    Settings,
-    StorageSettings,
-)
+from contextfind.config.chat import ChatSettings
+from contextfind.config.model import EmbeddingSettings, IngestionSettings, Settings, StorageSettings
 from contextfind.server.app import create_app
 from contextfind.wiring import House
 from tests.api.caller import calling, result_of

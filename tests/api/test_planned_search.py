@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 
-from contextfind.config.model import (
-    ChatSettings,
-    IngestionSettings,
-    RetrievalSettings,
-    Settings,
-    StorageSettings,
-)
+from contextfind.config.chat import ChatSettings
+from contextfind.config.model import IngestionSettings, Settings, StorageSettings
+from contextfind.config.retrieval import RetrievalSettings
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.retrieval.intent import INPUT_TOKENS
 from contextfind.server.app import create_app

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from contextfind.config.model import ChatSettings, EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.chat import ChatSettings
+from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.wiring import House

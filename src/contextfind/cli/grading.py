@@ -17,7 +17,7 @@ from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, settings_from
 from contextfind.cli.meter import meter
 from contextfind.cli.screen import complain, say, show, show_text, table
-from contextfind.config.model import ChatSettings
+from contextfind.config.chat import ChatSettings
 
 STDOUT = Path("-")  # as a file
 _FIELDS = ("question", "contexts", "answer", "ground_truth", "outcome")

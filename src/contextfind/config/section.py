@@ -8,6 +8,8 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
 
+OPENAI = "https://api.openai.com/v1"  # where a model is asked that has no address of its own
+
 
 def secret(description: str) -> Any:
     """Return a field whose value is never shown."""

@@ -15,7 +15,8 @@ from contextfind.adapters.remote.endpoint import EndpointSettings
 from contextfind.adapters.remote.rerank import HttpReranker
 from contextfind.adapters.remote.rerank_dialects import dialect
 from contextfind.adapters.remote.volcengine import VolcengineSigner
-from contextfind.config.model import ChatSettings, EmbeddingSettings, Settings
+from contextfind.config.chat import ChatSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.config.rerank import RerankSettings
 from contextfind.domain.documents import TEXT_RECIPE
 from contextfind.domain.scoring import Calibration

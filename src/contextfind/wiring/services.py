@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextfind.adapters.files.allowed import AllowedPaths
-from contextfind.config.model import RetrievalSettings, Settings
+from contextfind.config.model import Settings
+from contextfind.config.retrieval import RetrievalSettings
 from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.ingestion.adding import AddDesk
 from contextfind.ingestion.embedding import EmbeddingWorker
