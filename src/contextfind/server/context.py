@@ -1,16 +1,11 @@
-"""What travels with a request: its id, its start, its caller, its deadline."""
+"""What travels with a request: its id, its start."""
 
-import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from contextfind.domain.errors import DeadlineExceededError
-from contextfind.domain.identity import RequestContext
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -45,21 +40,3 @@ class RequestFrame:
 def request_id_of(scope: Scope) -> str:
     """Return the id that `RequestFrame` gave the request."""
     return str(scope.get("state", {}).get("request_id", "-"))
-
-
-@asynccontextmanager
-async def deadline_of(context: RequestContext) -> AsyncIterator[None]:
-    """Bound what is awaited inside.
-
-    Raises:
-        DeadlineExceededError: the deadline of the request has passed.
-
-    """
-    bound = asyncio.timeout_at(context.deadline)
-    try:
-        async with bound:
-            yield
-    except TimeoutError:
-        if not bound.expired():
-            raise
-        raise DeadlineExceededError("no answer within the time the server allows") from None

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from contextfind.server.context import deadline_of
 from contextfind.server.envelope import ok
 from contextfind.server.examples import SKILL, SKILL_FIND, SKILL_JUDGE
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
 from contextfind.server.premises import Context, Tenant, TheHouse, ThePremises
+from contextfind.server.presence import while_awaited
 from contextfind.server.skills import begun, until_skills_added
 from contextfind.server.waiting import Patience
 from contextfind.server.wire import skill_answers as told
@@ -79,7 +79,7 @@ async def find(
     """Return the skills that fit a task best."""
     roots = roots_of(body.target_uri, context.identity)
     question = skill_question(body, context.identity, house.clock())
-    async with deadline_of(context):
+    async with while_awaited(request, context):
         found = await house.finder.find(context, question)
         skills = await house.skills.browser.of_hits(context.identity, found.skills)
     measured = telemetry(request, "skills.find", find_telemetry(found)) if body.telemetry else None

@@ -1,0 +1,58 @@
+"""Callers that hang up: what was begun for them ends, and nothing of it is left."""
+
+import asyncio
+import json
+
+import pytest
+from starlette.types import Message
+
+from contextfind.server.rules import ServerRules
+from tests.api.caller import app_of, calling
+from tests.api.fake_house import FakeHouse
+
+
+@pytest.mark.parametrize("route", ["search/find", "search/search", "skills/find"])
+async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route):
+    house = FakeHouse()
+    house.finder.seconds = 600
+    app = app_of(house, ServerRules(answer_seconds=600.0))
+    async with calling(app):
+        there = asyncio.all_tasks()
+        watched, gone, sent = asyncio.Event(), asyncio.Event(), asyncio.Queue[Message]()
+        sent.put_nowait({"type": "http.request", "body": json.dumps({"query": "x"}).encode()})
+        answers: list[Message] = []
+
+        async def receive() -> Message:
+            if not sent.empty():
+                return sent.get_nowait()
+            watched.set()
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            answers.append(message)
+
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": f"/api/v1/{route}",
+            "query_string": b"",
+            "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+            "client": ("127.0.0.1", 1),
+        }
+        request = asyncio.create_task(app(scope, receive, send))
+        async with asyncio.timeout(10):
+            await watched.wait()
+        assert house.finder.asked
+        assert not request.done()
+        gone.set()
+        async with asyncio.timeout(10):
+            await request
+        assert asyncio.all_tasks() == there
+        assert answers[0]["status"] == 504  # that nobody reads
+
+
+async def test_an_answer_in_time_leaves_no_task_behind(api):
+    there = asyncio.all_tasks()
+    await api.find(query="x")
+    assert asyncio.all_tasks() == there

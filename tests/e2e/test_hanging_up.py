@@ -1,0 +1,75 @@
+"""A client of a real process hangs up while a model thinks: the model is not asked any longer."""
+
+import json
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ServerProcess
+
+BODY = json.dumps({"query": "how do we undo it?", "session_id": "s"}).encode()
+REQUEST = (
+    b"POST /api/v1/search/search HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+)
+
+
+class SilentModel(socketserver.ThreadingTCPServer):
+    """Takes requests and never answers; notes who comes and who leaves."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.came, self.left = threading.Semaphore(0), threading.Semaphore(0)
+        super().__init__(("127.0.0.1", 0), _Listener)
+
+
+class _Listener(socketserver.BaseRequestHandler):
+    server: SilentModel
+
+    def handle(self) -> None:
+        self.request.recv(65_536)
+        self.server.came.release()
+        while self.request.recv(65_536):
+            pass
+        self.server.left.release()
+
+
+@pytest.fixture
+def model() -> Iterator[SilentModel]:
+    with SilentModel() as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_a_client_that_hangs_up_ends_what_the_model_was_asked(
+    model: SilentModel, tmp_path: Path
+) -> None:
+    conf = {
+        "vlm": {
+            "model": "m",
+            "api_base": f"http://127.0.0.1:{model.server_address[1]}/v1",
+            "timeout": 300,
+        },
+        "server": {"answer_seconds": 600},
+        "retrieval": {"plan_seconds": 300},
+        "ingestion": {"model_summaries": False},
+    }
+    (tmp_path / "ov.conf").write_text(json.dumps(conf))
+    with ServerProcess(tmp_path / "data", "--config", str(tmp_path / "ov.conf")).start() as server:
+        server.wait_healthy()
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", server.port)) as client:
+                client.sendall(REQUEST)
+                assert model.came.acquire(timeout=60)
+                assert not model.left.acquire(blocking=False)
+            assert model.left.acquire(timeout=60)  # by itself it would take five minutes
+        assert server.http.get("/health").json()["healthy"] is True
+        assert server.stop() == 0
+        for fault in ("Task was destroyed", "never retrieved", "Traceback"):
+            assert fault not in server.output()
