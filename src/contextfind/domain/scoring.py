@@ -75,7 +75,7 @@ def supported(cosine: float, support: float | None, support_weight: float) -> fl
 def own_score(meaning: float | None, words: float | None, meaning_weight: float) -> float:
     """Blend the two channels; a channel that is not there leaves the other one alone."""
     if meaning is None:
-        return words or 0.0
+        return below_one(words or 0.0)
     if words is None:
         return below_one(meaning)
     return below_one(meaning_weight * meaning + (1 - meaning_weight) * words)

@@ -43,7 +43,10 @@ class Judge:
         return None if meaning is None else min(meaning, 1.0)
 
     def words(self, hit: Hit) -> float | None:
-        """Return how much of the question the words hold; None when none of them occurs anywhere."""
+        """Return how much of the question the words hold; None when none of them occurs anywhere.
+
+        A little more than 1 where a text holds all of them side by side.
+        """
         if not self.words_known:
             return None
         return hit.words + self.rules.phrase_weight * hit.phrases

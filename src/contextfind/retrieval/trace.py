@@ -87,7 +87,9 @@ class _Telling:
         alpha, weight, share = self._judge.alpha, rules.meaning_weight, rules.directory_own
         blend = f"{weight:g} meaning + {_rest(weight)} words"
         yield f"own = {blend if known else 'meaning: no word of the question is known here'}"
-        yield "meaning: how near the text is to the question; words: how much of the question it holds"
+        yield f"meaning = how near it is to the question: {_nearness(rules.support_weight)}"
+        if known:
+            yield f"words = how much of the question one passage holds{_phrases(rules.phrase_weight)}"
         files = (
             "own" if alpha == 1 else f"{alpha:.2g} own + {1 - alpha:.2g} best own of its directory"
         )
@@ -109,10 +111,11 @@ class _Telling:
         is_file = scored.hit.level is Level.DETAIL
         alone = scored.reranked is not None or (is_file and self._judge.alpha == 1)
         evidence = None if alone else scored.evidence
+        words = self._judge.words(scored.hit)
         return ScoreParts(
             own=scored.own,
             meaning=self._judge.meaning(scored.hit),
-            words=self._judge.words(scored.hit),
+            words=None if words is None else min(words, 1.0),
             evidence=evidence,
             witness=None if evidence is None else self._witnesses.get(scored.witness),
             reranked=scored.reranked,
@@ -154,6 +157,17 @@ def _witnesses(ranked: Sequence[Scored], fade: float) -> Mapping[str, Uri]:
             best[place.text], found[place.text] = worth, scored.hit.uri
             worth, place = worth * fade, place.parent
     return found
+
+
+def _nearness(share: float) -> str:
+    """Return which passages of a text say how near it is."""
+    best = "its best passage"
+    return best if share == 0 else f"{_rest(share)} {best} + {share:g} mean of its best four"
+
+
+def _phrases(weight: float) -> str:
+    """Return what words that are neighbours in the question too add."""
+    return "" if weight == 0 else f" + {weight:g} how much of it side by side"
 
 
 def _rest(share: float) -> str:

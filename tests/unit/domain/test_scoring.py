@@ -52,13 +52,18 @@ def test_alpha_one_ignores_the_directory() -> None:
     assert propagate(0.3, 0.9, 1.0) == 0.3
 
 
-@given(shares, shares, shares, shares)
+@given(st.none() | st.floats(0, 3), st.none() | st.floats(0, 3), shares)
 def test_scores_stay_between_zero_and_one(
-    meaning: float, words: float, weight: float, alpha: float
+    meaning: float | None, words: float | None, weight: float
 ) -> None:
-    own = own_score(meaning, words, weight)
-    assert 0 <= own <= 1
-    assert 0 <= propagate(own, words, alpha) <= 1 + 1e-9
+    assert 0 <= own_score(meaning, words, weight) <= 1
+
+
+@given(shares, shares, shares)
+def test_the_evidence_of_a_directory_keeps_a_score_between_zero_and_one(
+    own: float, evidence: float, alpha: float
+) -> None:
+    assert 0 <= propagate(own, evidence, alpha) <= 1 + 1e-9
 
 
 @given(shares, shares, shares)

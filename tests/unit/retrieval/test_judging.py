@@ -51,3 +51,10 @@ def test_a_record_without_a_vector_has_its_words_alone():
     wordy = replace(HIT, cosine=None, support=None)
     assert judge().cosine(wordy) is judge().meaning(wordy) is None
     assert judge().own(wordy) == pytest.approx(0.4)
+
+
+def test_words_side_by_side_alone_stay_below_one():
+    best = replace(HIT, cosine=None, words=0.99, phrases=1.2)
+    good = replace(best, phrases=0.9)
+    assert judge().words(good) > 1
+    assert judge().own(good) < judge().own(best) < 1

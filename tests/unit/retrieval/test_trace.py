@@ -1,14 +1,20 @@
 """What a trace tells of a find in a small house."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
+from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.domain.identity import RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.records import Level
 from contextfind.domain.results import Step, Trace
+from contextfind.domain.scoring import ScoreRules
 from contextfind.domain.uri import Uri
+from contextfind.retrieval.finder import Finder
+from contextfind.retrieval.frontier import WalkRules
+from contextfind.retrieval.walk import HierarchicalRetriever
 from tests.households import ANN, DOCS, Household, household
 
 FILES = {
@@ -30,6 +36,13 @@ async def traced(house: Household, query: str = "zebra switch", **fields: object
     question = FindQuestion(query, include_provenance=True, **fields)  # type: ignore[arg-type]
     (told,) = (await house.finder.find(RequestContext(ANN, "r"), question)).query_results
     return told.trace
+
+
+def scored_by(rules: ScoreRules, house: Household) -> Household:
+    retriever = HierarchicalRetriever(
+        house.index, HashEmbedder("t").calibration, rules, WalkRules()
+    )
+    return replace(house, finder=Finder(house.reading, retriever))
 
 
 def of(trace: Trace, event: str) -> list[Step]:
@@ -105,12 +118,29 @@ async def test_each_cut_names_its_rule_and_a_kept_hit_has_none(house: Household)
 async def test_how_scores_are_made_is_said_once(house: Household) -> None:
     assert list((await traced(house)).formulas) == [
         "own = 0.5 meaning + 0.5 words",
-        "meaning: how near the text is to the question; words: how much of the question it holds",
+        "meaning = how near it is to the question: 0.6 its best passage + 0.4 mean of its best four",
+        "words = how much of the question one passage holds + 0.3 how much of it side by side",
         "score of a file = 0.6 own + 0.4 best own of its directory",
         "score of a directory = its best file below, times 0.8 + 0.2 own",
     ]
     unknown = (await traced(house, "quokka")).formulas
     assert unknown[0] == "own = meaning: no word of the question is known here"
+    assert not [line for line in unknown if line.startswith("words")]
+
+
+async def test_ingredients_that_are_switched_off_are_not_told_of(house: Household) -> None:
+    plain = ScoreRules(support_weight=0.0, phrase_weight=0.0)
+    assert list((await traced(scored_by(plain, house))).formulas)[1:3] == [
+        "meaning = how near it is to the question: its best passage",
+        "words = how much of the question one passage holds",
+    ]
+
+
+async def test_no_part_of_a_score_is_told_as_more_than_all(house: Household) -> None:
+    keen = scored_by(ScoreRules(phrase_weight=1.0), house)
+    step = at(await traced(keen, "roll back release with zebra switch"), "release/rollback.md")
+    assert step.parts is not None
+    assert step.parts.words == 1.0
 
 
 async def test_the_plan_of_the_index_is_told_for_hits_and_for_directories(
