@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import pytest
 
 from contextfind.domain.identity import Identity
 from contextfind.ingestion.settling import Settled
+from contextfind.ports import Job, JobState
 from contextfind.server.rules import ServerRules
 from tests.api.caller import app_of, calling, error_of, result_of
 from tests.api.fake_house import NOW, FakeHouse
@@ -143,3 +146,18 @@ async def test_a_task_can_be_cancelled(api):
     await add(api)
     cancelled = result_of(await api.http.post("/api/v1/tasks/job0/cancel"))
     assert cancelled["status"] == "cancelled"
+
+
+async def test_wait_does_not_wait_for_what_is_tried_again_at_its_time(api):
+    """What a model owes to an archive may be due in an hour; a wait is about what is under way."""
+    identity = Identity("default", "default")
+    for name, state, stage in (
+        ("new", JobState.PENDING, ""),
+        ("resting", JobState.RUNNING, "waiting"),
+        ("at work", JobState.RUNNING, "summarising"),
+    ):
+        job = Job(name, identity, "session_retry", state, NOW, NOW, {"root_uri": "viking://~/s"})
+        api.house.jobs.jobs[name] = replace(job, stage=stage)
+    result_of(await api.http.post(WAIT, json={"timeout": 5}))
+    assert len(api.house.jobs.patience) == 1
+    assert api.house.jobs.jobs["at work"].state is JobState.COMPLETED

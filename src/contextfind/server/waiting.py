@@ -10,6 +10,7 @@ from contextfind.ingestion.settling import Settled
 from contextfind.ports import Job, JobState
 from contextfind.server.house import House
 from contextfind.server.rules import ServerRules
+from contextfind.sessions.retrying import waits_for_its_time
 
 _JOBS_LOOKED_AT = 200  # newest first; older ones have ended long ago
 
@@ -55,14 +56,14 @@ async def until_settled(
 
 
 async def until_jobs_end(house: House, identity: Identity, patience: Patience) -> None:
-    """Wait for every task that the caller has running.
+    """Wait for every task that the caller has running; not for one whose time is yet to come.
 
     Raises:
         DeadlineExceededError: one needs longer; it goes on.
 
     """
     for job in await house.jobs.list(identity, _JOBS_LOOKED_AT):
-        if not job.state.ended:
+        if not job.state.ended and not waits_for_its_time(job):
             await house.jobs.finished(identity, job.id, patience.left)
 
 

@@ -9,12 +9,19 @@ from contextfind.domain.session_ids import session_uri
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Course
 from contextfind.ingestion.jobs import Jobs
-from contextfind.ports import Clock, Job
+from contextfind.ports import Clock, Job, JobState
 from contextfind.sessions.archiving import Archivist
 from contextfind.sessions.report import report
 
 SESSION_RETRY = "session_retry"
+_WAITING = "waiting"
 WAITS = (60.0, 240.0, 960.0, 3_840.0)  # seconds before each try, as for summaries of directories
+
+
+def waits_for_its_time(job: Job) -> bool:
+    """Whether nothing of the job is done before its time comes, which may be an hour from now."""
+    begun = job.state is JobState.RUNNING and job.stage != _WAITING
+    return job.kind == SESSION_RETRY and not begun and not job.state.ended
 
 
 class Retrying:
@@ -54,7 +61,7 @@ class Retrying:
         who, name = job.identity, str(job.spec["session_id"])
         self._waiting[job.id] = (who.account, self.place(job))
         course.leave()  # commits of the session do not wait for the end of this
-        await course.note("waiting")
+        await course.note(_WAITING)
         tries = int(str(job.spec["tries"]))
         due = job.created_at + timedelta(seconds=self._waits[min(tries, len(self._waits) - 1)])
         await asyncio.sleep(max((due - self._clock()).total_seconds(), 0.0))
