@@ -116,3 +116,17 @@ async def test_leaving_before_the_house_is_open_gives_up_the_opening():
     async with calling(app_of(house, SLOW)):
         pass
     assert not house.is_open
+
+
+async def test_two_apps_of_one_process_share_nothing_but_their_routes():
+    houses, rules = [FakeHouse(), FakeHouse()], ServerRules(api_key="a")
+    apps = [app_of(houses[0], rules), app_of(houses[1], ServerRules(api_key="b"))]
+    async with calling(apps[0], **{"X-API-Key": "a"}) as a, calling(apps[1]) as b:
+        result_of(await a.post(FIND, json={"query": "x"}))
+        error_of(
+            await b.post(FIND, json={"query": "x"}, headers={"X-API-Key": "a"}),
+            401,
+            "UNAUTHENTICATED",
+        )
+        result_of(await b.post(FIND, json={"query": "y"}, headers={"X-API-Key": "b"}))
+    assert [[q.query for _, q in house.finder.asked] for house in houses] == [["x"], ["y"]]

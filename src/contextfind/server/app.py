@@ -1,13 +1,15 @@
 """The application: routes, the layers around them, the house behind them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
 
 from contextfind.server.audit import AuditTrail
 from contextfind.server.auth import Gate, Gatekeeper
@@ -19,7 +21,7 @@ from contextfind.server.failures import (
     answer_validation_error,
 )
 from contextfind.server.limits import BodyLimit
-from contextfind.server.openapi import DescribedApi
+from contextfind.server.openapi import DescribedApi, operation_id
 from contextfind.server.premises import Premises
 from contextfind.server.routers import (
     admin,
@@ -70,6 +72,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        routes=_routes(),
         middleware=[
             Middleware(RequestFrame, new_id=mint.request_id),
             *_pages_allowed(rules),
@@ -82,9 +85,6 @@ def create_app(
     app.state.premises = Premises(rules, mint, door, keeper)
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(RequestValidationError, answer_validation_error)
-    app.include_router(health.router)
-    app.include_router(docs.router)
-    app.include_router(_api())
     return app
 
 
@@ -108,8 +108,13 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
     return [pages]
 
 
-def _api() -> APIRouter:
+@cache
+def _routes() -> Sequence[BaseRoute]:
+    """Return all routes. They keep nothing of an app, so the apps of a process share them."""
     api = APIRouter(prefix="/api/v1")
     for room in (search, sessions, skills, content, fs, resources, system, tasks, admin):
         api.include_router(room.router)
-    return api
+    everything = APIRouter(generate_unique_id_function=operation_id)
+    for part in (health.router, docs.router, api):
+        everything.include_router(part)
+    return everything.routes
