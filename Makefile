@@ -120,6 +120,10 @@ bench-ablation: $(DEV_STAMP) ## what each ingredient of the scorer is worth on r
 	@if [ -z "$(DATA)" ]; then echo 'Say which sets: make bench-ablation DATA="path/to/set1 path/to/set2"' >&2; exit 2; fi
 	@$(BIN)/python -m tests.benchmark.ablation $(DATA) $(ARGS)
 
+.PHONY: bench-sessions
+bench-sessions: $(DEV_STAMP) ## what search finds of committed conversations, without a chat model and with a stand-in
+	@$(BIN)/python -m tests.benchmark.sessions $(ARGS)
+
 .PHONY: bench-speed
 bench-speed: $(DEV_STAMP) ## latency and finds per second over N generated documents
 	@$(BIN)/python -m tests.benchmark.speed --documents $(N)
