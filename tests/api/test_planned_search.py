@@ -269,7 +269,21 @@ async def test_a_model_that_hangs_holds_up_nothing_else(tmp_path: Path, stub: St
         assert not searching.done()
         result = await searching
     assert asked(result) == [UNDO]
-    assert "did not answer within 1 s" in result["query_plan"]["reasoning"]
+    assert "no answer within 0.95 s" in result["query_plan"]["reasoning"]
+
+
+async def test_a_model_that_hangs_on_is_not_waited_for_any_more(
+    tmp_path: Path, stub: StubChat
+) -> None:
+    stub.always = HANG
+    async with server(tmp_path, stub, plan_seconds=0.4) as ann:
+        told = [(await search(ann))["query_plan"]["reasoning"] for _ in range(12)]
+        asked_of = len(plans(stub))
+        result = await search(ann)
+    assert "no answer within 0.38 s" in told[0]
+    assert "is down" in told[-1]
+    assert asked_of < len(told)
+    assert asked(result) == [UNDO]
 
 
 async def test_a_client_who_leaves_takes_its_search_with_it(tmp_path: Path, stub: StubChat) -> None:

@@ -94,7 +94,8 @@ def test_a_model_that_hangs_holds_up_neither_health_nor_find(
         results = [one.result() for one in waiting]
     for result in results:
         assert [typed["query"] for typed in result["query_plan"]["queries"]] == [UNDO]
-        assert "did not answer within 2 s" in result["query_plan"]["reasoning"]
+        reasoning = result["query_plan"]["reasoning"]
+        assert "no answer within 1.9 s" in reasoning or "did not answer within 2 s" in reasoning
         assert result["total"] > 0
 
 

@@ -24,6 +24,10 @@ from contextfind.ingestion.author import AuthorRules, SummaryAuthor
 from contextfind.ports import ChatModel, Embedder, RecordStore, Reranker
 from contextfind.retrieval.intent import IntentAnalyzer, IntentRules
 
+# Of the time of a plan, for one request: so that the request fails by itself, and its breaker counts that.
+# Of a model that hangs only the first searches wait for it.
+_OF_A_PLAN = 0.95
+
 
 async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
     """Return the embedder that the settings name, ready to be asked."""
@@ -63,10 +67,11 @@ def open_analyzer(
     settings: Settings, store: RecordStore, stack: AsyncExitStack
 ) -> IntentAnalyzer | None:
     """Return what lets `query_planner.model`, or else `vlm.model`, plan searches; None without either."""
-    model = open_chat(_planner(settings), stack)
+    knobs, asked = settings.retrieval, _planner(settings)
+    seconds = min(asked.timeout, _OF_A_PLAN * knobs.plan_seconds)
+    model = open_chat(asked.model_copy(update={"timeout": seconds}), stack)
     if model is None:
         return None
-    knobs = settings.retrieval
     return IntentAnalyzer(model, store, IntentRules(knobs.plan_seconds, knobs.plan_input_tokens))
 
 
