@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -195,8 +195,9 @@ def by_kind(judged: Sequence[Judged]) -> dict[str, float]:
     return means | {"all": round(fmean(one.recall for one in judged), 3)}
 
 
-def measure(way: str, told: Story, provider: str) -> Figures:
-    """Run a server of its own for one way."""
+@contextmanager
+def served(way: str, provider: str) -> Iterator[Api]:
+    """Give an empty server of its own to one way."""
     chat = stub_chat(remember) if way == WAYS[1] else nullcontext()
     with (
         tempfile.TemporaryDirectory(prefix="contextfind-sessions-") as work,
@@ -204,6 +205,12 @@ def measure(way: str, told: Story, provider: str) -> Figures:
         Server(Path(work), _settings(provider, stub)) as server,
         Api(server.url, server.key) as api,
     ):
+        yield api
+
+
+def measure(way: str, told: Story, provider: str) -> Figures:
+    """Say, commit and ask everything in one way."""
+    with served(way, provider) as api:
         summaries, memories = tell(api, told)
         judged, files = ask(api, told), ask(api, told, level=2)
     return Figures(
@@ -251,7 +258,10 @@ def main() -> int:
     )
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     arguments = parser.parse_args()
-    rows = [measure(way, story(), arguments.provider) for way in WAYS]
+    rows: list[Figures] = []
+    for way in WAYS:
+        with screen(stderr=True).status(f"{way}: three commits, forty searches"):
+            rows.append(measure(way, story(), arguments.provider))
     screen().print(table_of(rows))
     if arguments.json is not None:
         text = json.dumps([asdict(row) for row in rows], indent=1)

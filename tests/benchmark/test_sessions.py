@@ -5,7 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from tests.benchmark.sessions import WAYS, Judged, Story, by_kind, measure, recall, story, turns_in
+from tests.benchmark.sessions import (
+    WAYS,
+    Judged,
+    Story,
+    ask,
+    by_kind,
+    measure,
+    recall,
+    served,
+    story,
+    tell,
+    turns_in,
+)
 from tests.benchmark.sessions import main as run
 
 HOLDS = [frozenset({"a"}), frozenset[str](), frozenset({"b", "c"})]
@@ -69,13 +81,16 @@ def test_without_a_chat_model_a_commit_leaves_a_summary_and_nothing_to_be_found(
     assert figures.recall == {"one": 0.0, "all": 0.0}
 
 
-def test_r019_memories_of_what_was_said_are_found_and_no_part_of_a_session_is() -> None:
+def test_r019_what_was_said_finds_its_memory_first_and_no_part_of_a_session() -> None:
     told = short()
-    verbatim = [replace(one, query=told.turns[min(one.evidence)]) for one in told.questions]
-    figures = measure(WAYS[1], replace(told, questions=[*told.questions, *verbatim]), "hash")
-    assert (figures.summaries, figures.memories, figures.logs) == (1, 20, 0)
-    assert figures.hits > 0
-    assert figures.recall == figures.files == {"one": 1.0, "all": 1.0}
+    said = [replace(one, query=told.turns[min(one.evidence)]) for one in told.questions]
+    with served(WAYS[1], "hash") as api:
+        assert tell(api, told) == (1, 20)
+        asked = ask(api, told)
+        first = ask(api, replace(told, questions=said), limit=1)
+    assert [one.recall for one in asked] == [1.0, 1.0]
+    assert [(one.recall, one.hits) for one in first] == [(1.0, 1), (1.0, 1)]
+    assert {one.logs for one in asked} == {0}
 
 
 def test_the_command_line_takes_no_embedder_it_does_not_know(
