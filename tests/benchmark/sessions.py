@@ -169,10 +169,15 @@ def ask(api: Api, told: Story, **fields: object) -> list[Judged]:
         found = api.call("POST", "/api/v1/search/search", json=body)
         shelves = (found["memories"], found["resources"], found["skills"])
         hits = sorted((hit for shelf in shelves for hit in shelf), key=lambda hit: -hit["score"])
-        logs = sum(_LOGS in hit["uri"] for hit in hits)
+        logs = sum(is_log(hit["uri"]) for hit in hits)
         found_in = [turns_in(hit, told.turns) for hit in hits]
         judged.append(Judged(question.kind, recall(found_in, question.evidence), len(hits), logs))
     return judged
+
+
+def is_log(uri: str) -> bool:
+    """Whether the address stands for a session or a part of one."""
+    return _LOGS in uri
 
 
 def turns_in(hit: Mapping[str, Any], turns: Mapping[str, str]) -> frozenset[str]:

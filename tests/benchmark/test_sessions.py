@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import pytest
 
+from contextfind.domain.conversation import Archive
+from contextfind.domain.session_ids import archive_uri
+from contextfind.sessions.memory_files import memories_uri
 from tests.benchmark.sessions import (
     WAYS,
     Judged,
     Story,
     ask,
     by_kind,
+    is_log,
     measure,
     recall,
     served,
@@ -19,7 +23,10 @@ from tests.benchmark.sessions import (
     turns_in,
 )
 from tests.benchmark.sessions import main as run
+from tests.builders import NOON
+from tests.households import ANN
 
+ARCHIVE = Archive(1, 0, 19, 20, 400, NOON)
 HOLDS = [frozenset({"a"}), frozenset[str](), frozenset({"b", "c"})]
 
 
@@ -43,6 +50,11 @@ def test_a_turn_is_held_word_for_word_and_by_a_file() -> None:
     assert turns_in({"level": 2, "content": "Wenqi carries her."}, turns) == set()
     assert turns_in({"level": 1, "content": both}, turns) == set()
     assert turns_in({"level": 2, "content": None}, turns) == set()
+
+
+def test_a_session_and_its_archives_are_known_by_their_addresses() -> None:
+    assert is_log(archive_uri(ANN, "spring", ARCHIVE).text)
+    assert not is_log(memories_uri(ANN).child("facts").text)
 
 
 def test_means_are_of_each_kind_and_of_all_questions_alike() -> None:
