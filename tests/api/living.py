@@ -42,6 +42,9 @@ class Tenant:
     async def post(self, path: str, body: object) -> httpx.Response:
         return await self.http.post(path, json=body, headers=dict(self.key))
 
+    async def put(self, path: str, body: object) -> httpx.Response:
+        return await self.http.put(path, json=body, headers=dict(self.key))
+
     async def get(self, path: str, **params: object) -> httpx.Response:
         return await self.http.get(f"/api/v1/{path}", params=params, headers=dict(self.key))
 

@@ -445,3 +445,35 @@ async def test_r130_skills_obey_identity_and_target(shop):
         found = result_of(await who.post(FIND, {"query": "csv report"}))
         assert [one["root_uri"] for one in found["skills"]] == [f"viking://user/{user}/skills"]
         assert result_of(await who.post(FIND, {"query": "csv", "target_uri": SHARED}))["total"] == 0
+
+
+async def test_a_skill_is_replaced_where_it_lies_without_saying_its_name_again(shop):
+    await shop.ann.post(SKILLS, {"data": CSV, "target_uri": SHARED, "wait": True})
+    parts = {"description": "Make a table of commas", "content": "# New\n"}
+    answer = await shop.ben.put(f"{SKILLS}/csv-report", {"data": parts, "wait": True})
+    assert result_of(answer)["uri"] == f"{SHARED}/csv-report"
+    listed = result_of(await shop.ann.get("skills"))
+    assert [one["description"] for one in listed["skills"]] == ["Make a table of commas"]
+    found = result_of(await shop.ann.post(FIND, {"query": "commas"}))
+    assert [one["name"] for one in found["skills"]] == ["csv-report"]
+
+
+async def test_only_the_skill_of_the_path_is_replaced(shop):
+    await shop.ann.post(SKILLS, {"data": CSV, "wait": True})
+    refused = await shop.ann.put(f"{SKILLS}/csv-report", {"data": PDF})
+    message = error_of(refused, 400, "INVALID_ARGUMENT")["message"]
+    assert message == "data is the skill '提取表格'; expected 'csv-report'"
+    upload = await shop.upload(shop.ann, {"a/SKILL.md": CSV, "a/x.py": "1", "b/SKILL.md": PDF})
+    sent = {"temp_file_id": upload, "wait": True}
+    replaced = result_of(await shop.ann.put(f"{SKILLS}/csv-report", sent))
+    assert [one["name"] for one in replaced["skills"]] == ["csv-report"]
+    assert replaced["skills"][0]["auxiliary_files"] == 1
+    assert [one["path"] for one in replaced["failed"]] == ["b/SKILL.md"]
+    assert result_of(await shop.ann.get("skills"))["total"] == 1
+
+
+async def test_what_is_not_there_is_not_replaced(shop):
+    await shop.ann.post(SKILLS, {"data": CSV, "wait": True})
+    for who, body in ((shop.ben, {"data": CSV}), (shop.ann, {"data": CSV, "target_uri": SHARED})):
+        error_of(await who.put(f"{SKILLS}/csv-report", body), 404, "NOT_FOUND")
+    error_of(await shop.ann.put(f"{SKILLS}/csv-report", {}), 400, "INVALID_ARGUMENT")

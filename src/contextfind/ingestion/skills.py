@@ -62,9 +62,11 @@ class SkillWriter:
         return await self._desk.off_loop(lambda: heads_of(texts))
 
     async def write(
-        self, identity: Identity, root: Uri, data: str | Mapping[str, object]
+        self, identity: Identity, root: Uri, data: str | Mapping[str, object], name: str = ""
     ) -> SkillBatch:
         """Write a skill that is a SKILL.md alone; committed when this returns.
+
+        name: what its directory must be called; any name when empty. Parts without a name get it.
 
         Raises:
             InvalidArgumentError: it says not what a skill must say, or `root` holds no skills.
@@ -72,18 +74,27 @@ class SkillWriter:
 
         """
         skill_root(identity, root)
+        if name and isinstance(data, Mapping):
+            data = {"name": name, **data}
         text, head = await self._desk.off_loop(lambda: _read(data))
         if head.errors:
             raise InvalidArgumentError(
                 f"data is no skill: {'; '.join(head.errors)}",
                 {"field": "data", "errors": list(head.errors)},
             )
+        if name and root.child(head.name).name != name:
+            raise InvalidArgumentError(
+                f"data is the skill {head.name!r}; expected {name!r}", {"field": "data"}
+            )
         return SkillBatch([await self._put(identity, root, text, head)])
 
-    async def add_upload(self, identity: Identity, root: Uri, upload: str) -> SkillBatch:
+    async def add_upload(
+        self, identity: Identity, root: Uri, upload: str, name: str = ""
+    ) -> SkillBatch:
         """Add every skill of an upload, each with a job of its own; of a single file at once.
 
         One that is no good stops no other. The upload is used up, unless none was any good.
+        name: the only one that is added; all when empty.
 
         Raises:
             InvalidArgumentError: there is no good skill in it, or `root` holds no skills.
@@ -97,7 +108,7 @@ class SkillWriter:
         inside = await unpacked(self._desk, source)
         for parcel in inside.parcels:
             try:
-                _check(parcel, added)
+                _check(parcel, added, root, name)
                 added[parcel.head.name] = await self._start(identity, root, source, parcel)
             except _OF_ONE_SKILL as fault:
                 refused.append(Refused(parcel.file, str(fault)))
@@ -151,15 +162,17 @@ def _read(data: str | Mapping[str, object]) -> tuple[str, SkillHead]:
     return text, head_of(text)
 
 
-def _check(parcel: Parcel, added: Mapping[str, AddedSkill]) -> None:
-    """Refuse what is no skill, and a second one of the same name.
+def _check(parcel: Parcel, added: Mapping[str, AddedSkill], root: Uri, name: str) -> None:
+    """Refuse what is no skill, what has another name than the one, and a second one of the same name.
 
     Raises:
-        InvalidArgumentError: it is one of both.
+        InvalidArgumentError: it is one of these.
 
     """
     if parcel.head.errors:
         raise InvalidArgumentError("; ".join(parcel.head.errors))
+    if name and root.child(parcel.head.name).name != name:
+        raise InvalidArgumentError(f"it is the skill {parcel.head.name!r}; expected {name!r}")
     if parcel.head.name in added:
         raise InvalidArgumentError(
             f"another skill of the upload is named {parcel.head.name!r}, too"

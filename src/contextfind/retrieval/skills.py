@@ -103,8 +103,25 @@ class SkillBrowser:
         self, identity: Identity, name: str, roots: Sequence[Uri] | None = None
     ) -> Skill | None:
         """Return the skill of this name, None when there is none."""
-        record = await self._named(identity, name, roots)
+        record = await self._record(identity, name, roots)
         return None if record is None else (await self._told([record]))[0]
+
+    async def named(
+        self, identity: Identity, name: str, roots: Sequence[Uri] | None = None
+    ) -> Skill:
+        """Return the skill of this name.
+
+        Raises:
+            NotFoundError: there is none.
+
+        """
+        skill = await self.find(identity, name, roots)
+        if skill is None:
+            places = " or ".join(root.text for root in _roots(identity, roots))
+            raise NotFoundError(
+                f"there is no skill {name!r} in {places}", {"resource": name, "type": "skill"}
+            )
+        return skill
 
     async def read(
         self, identity: Identity, name: str, roots: Sequence[Uri] | None = None
@@ -115,12 +132,7 @@ class SkillBrowser:
             NotFoundError: there is none of this name.
 
         """
-        skill = await self.find(identity, name, roots)
-        if skill is None:
-            places = " or ".join(root.text for root in _roots(identity, roots))
-            raise NotFoundError(
-                f"there is no skill {name!r} in {places}", {"resource": name, "type": "skill"}
-            )
+        skill = await self.named(identity, name, roots)
         content = await self._browser.read(identity, skill.file)
         overview = await self._browser.overview(identity, skill.uri)
         tree = await self._browser.tree(identity, skill.uri, _DEPTH, _MOST)
@@ -145,7 +157,7 @@ class SkillBrowser:
         skills = await self._told([record for _, record in there])
         return [(hit, skill) for (hit, _), skill in zip(there, skills, strict=True)]
 
-    async def _named(
+    async def _record(
         self, identity: Identity, name: str, roots: Sequence[Uri] | None
     ) -> Record | None:
         """Return the record of a skill's file."""

@@ -122,6 +122,12 @@ SKILL: Mapping[str, object] = {
         "wait": True,
     },
 }
+SKILL_UPDATE: Mapping[str, object] = {
+    "another text": {"data": _CSV_REPORT, "wait": True},
+    "its parts, without its name": {
+        "data": {"description": "Make a CSV report.", "content": "# CSV report\n"}
+    },
+}
 SKILL_FIND: Mapping[str, object] = {"what is to be done": {"query": "turn this table into a CSV"}}
 SKILL_JUDGE: Mapping[str, object] = {
     "a good one": {"data": _CSV_REPORT},

@@ -1,14 +1,17 @@
-"""skills: adding, listing, reading, finding, judging and removing them."""
+"""skills: adding, replacing, listing, reading, finding, judging and removing them."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
 from contextfind.server.envelope import ok
-from contextfind.server.examples import SKILL, SKILL_FIND, SKILL_JUDGE
+from contextfind.server.examples import SKILL, SKILL_FIND, SKILL_JUDGE, SKILL_UPDATE
+from contextfind.server.house import House
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
-from contextfind.server.premises import Context, Tenant, TheHouse, ThePremises
+from contextfind.server.premises import Context, Tenant, TheHouse, premises_of
 from contextfind.server.presence import while_awaited
 from contextfind.server.skills import begun, until_skills_added
 from contextfind.server.waiting import Patience
@@ -49,22 +52,9 @@ async def list_skills(
     responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "DEADLINE_EXCEEDED"),
     openapi_extra=examples(SKILL),
 )
-async def add(
-    body: SkillBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
-) -> Response:
+async def add(body: SkillBody, request: Request, house: TheHouse, tenant: Tenant) -> Response:
     """Add a skill, or all of an upload; one of the same name is replaced."""
-    data, root = source_of(body), place_for(body, tenant)
-    patience = Patience.of(body.timeout, premises.rules)
-    if data is None:
-        batch = await house.skills.writer.add_upload(tenant, root, body.temp_file_id)
-    else:
-        batch = await house.skills.writer.write(tenant, root, data)
-    outcomes = (
-        await until_skills_added(house, tenant, batch, patience) if body.wait else begun(batch)
-    )
-    measured = telemetry(request, "skills.add") if body.telemetry else None
-    result = told.added(batch, outcomes, waited=body.wait)
-    return ok(result, telemetry=measured, headers=body.ignored_header())
+    return await _added(body, place_for(body, tenant), "", request, house, tenant)
 
 
 @router.post(
@@ -113,6 +103,25 @@ async def read(
     return ok(told.whole(await house.skills.browser.read(tenant, name, roots)))
 
 
+@router.put(
+    "/{name}",
+    response_model=Ok[told.AddedSkills],
+    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "DEADLINE_EXCEEDED"),
+    openapi_extra=examples(SKILL_UPDATE),
+)
+async def update(
+    name: Name,
+    body: SkillBody,
+    request: Request,
+    house: TheHouse,
+    tenant: Tenant,
+) -> Response:
+    """Replace a skill where it lies: as adding one of this name there, which must exist."""
+    source_of(body)
+    skill = await house.skills.browser.named(tenant, name, roots_of(body.target_uri, tenant))
+    return await _added(body, skill.root, skill.name, request, house, tenant)
+
+
 @router.delete("/{name}", response_model=Ok[told.GoneSkill], responses=may_fail(*AT_ADDRESS))
 async def remove(
     name: Name, asked: Annotated[RootParams, Query()], house: TheHouse, tenant: Tenant
@@ -123,3 +132,24 @@ async def remove(
     uri = roots[0].child(name) if skill is None else skill.uri
     gone = 0 if skill is None else await house.writer.remove(tenant, uri, recursive=True)
     return ok(told.gone(uri, gone))
+
+
+async def _added(
+    body: SkillBody,
+    root: Uri,
+    name: str,
+    request: Request,
+    house: House,
+    tenant: Identity,
+) -> Response:
+    data, patience = source_of(body), Patience.of(body.timeout, premises_of(request).rules)
+    if data is None:
+        batch = await house.skills.writer.add_upload(tenant, root, body.temp_file_id, name)
+    else:
+        batch = await house.skills.writer.write(tenant, root, data, name)
+    outcomes = (
+        await until_skills_added(house, tenant, batch, patience) if body.wait else begun(batch)
+    )
+    measured = telemetry(request, "skills.add") if body.telemetry else None
+    result = told.added(batch, outcomes, waited=body.wait)
+    return ok(result, telemetry=measured, headers=body.ignored_header())
