@@ -103,11 +103,11 @@ async def test_r088_a_model_that_hangs_at_a_restart_delays_nothing(tmp_path: Pat
         async with server(tmp_path, stub) as http:
             await tell(http, "How do I brew green tea at home?")
             started = result_of(await http.post(PATH))
-            assert await asyncio.to_thread(stub.asked.wait, 5)
+            assert await asyncio.to_thread(stub.asked.wait, 20)
         stub.asked.clear()
-        async with asyncio.timeout(5), server(tmp_path, stub) as http:
+        async with asyncio.timeout(30), server(tmp_path, stub) as http:
             assert (await http.get("/health")).status_code == 200
-            assert await asyncio.to_thread(stub.asked.wait, 5)
+            assert await asyncio.to_thread(stub.asked.wait, 20)
             assert (await http.get("/health")).status_code == 200
             task = result_of(await http.get(f"/api/v1/tasks/{started['task_id']}"))
             assert task["status"] == "running"

@@ -17,7 +17,7 @@ async def used(tenant: Tenant) -> set[str]:
 
 
 async def until_used(tenant: Tenant, uris: set[str]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await used(tenant) != uris:  # noqa: ASYNC110 - over HTTP there is no bell
             await asyncio.sleep(0.05)
 

@@ -884,13 +884,13 @@ async def test_committed_says_where_the_log_stands(store: Store) -> None:
 
 
 async def test_waiting_ends_when_the_log_moves_beyond(store: Store) -> None:
-    await asyncio.wait_for(store.wait_beyond(-1), 1)
+    await asyncio.wait_for(store.wait_beyond(-1), 20)
     waiter = asyncio.ensure_future(store.wait_beyond(1))
     await store.commit(writing(draft("resources/a")))
     await asyncio.sleep(0.01)
     assert not waiter.done()
     await store.commit(writing(draft("resources/b")))
-    await asyncio.wait_for(waiter, 1)
+    await asyncio.wait_for(waiter, 20)
 
 
 async def test_new_vectors_end_the_wait_too(store: Store) -> None:
@@ -899,7 +899,7 @@ async def test_new_vectors_end_the_wait_too(store: Store) -> None:
     waiter = asyncio.ensure_future(store.wait_beyond(done.position))
     await asyncio.sleep(0)
     await store.add_vectors([(digests(item)[0], unit(1))])
-    await asyncio.wait_for(waiter, 1)
+    await asyncio.wait_for(waiter, 20)
 
 
 async def test_a_cancelled_wait_disturbs_nobody(store: Store) -> None:
@@ -908,7 +908,7 @@ async def test_a_cancelled_wait_disturbs_nobody(store: Store) -> None:
     await asyncio.sleep(0)
     first.cancel()
     await store.commit(writing(draft("resources/a")))
-    await asyncio.wait_for(second, 1)
+    await asyncio.wait_for(second, 20)
     assert first.cancelled()
 
 

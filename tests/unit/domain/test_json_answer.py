@@ -77,7 +77,7 @@ def test_what_is_no_json_is_refused_at_once(text: str) -> None:
 
 
 def test_a_string_without_an_end_is_looked_through_once() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     with pytest.raises(UnavailableError):
         json_in('{"a": "' + '\\"' * 30_000)
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2

@@ -51,6 +51,6 @@ def test_a_name_that_begins_like_another_is_not_below_it() -> None:
 
 def test_very_many_targets_take_no_time() -> None:
     many = [Uri.parse(f"viking://resources/d{number}/x") for number in range(20_000)]
-    started = time.perf_counter()
+    started = time.thread_time()
     assert len(visible_to(ANN, many).targets) == len(many)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2

@@ -35,7 +35,7 @@ async def put(store: MemoryRecordStore, name: str) -> None:
 
 
 async def until(follow: Follower, standing: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while follow.standing != standing:  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.005)
 

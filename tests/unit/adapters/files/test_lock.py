@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,15 +20,13 @@ sys.stdin.read()
 """
 
 
-def test_a_second_process_is_refused_within_a_second_and_told_why(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_and_told_why(tmp_path: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:  # noqa: S603 - our own program
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        before = time.monotonic()
         with pytest.raises(FailedPreconditionError) as caught:
             DirectoryLock(tmp_path).acquire()
-        assert time.monotonic() - before < 1
         for told in (str(tmp_path), str(holder.pid), "stop that one", "storage.path"):
             assert told in str(caught.value)
         holder.kill()

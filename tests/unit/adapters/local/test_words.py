@@ -84,9 +84,9 @@ def test_a_blob_becomes_one_short_term() -> None:
 )
 def test_time_grows_with_length_only(evil: str) -> None:
     text = evil * (200_000 // len(evil))
-    begun = time.perf_counter()
+    begun = time.thread_time()
     TOKENIZER.terms(text)
-    assert time.perf_counter() - begun < 2
+    assert time.thread_time() - begun < 2
 
 
 def test_a_megabyte_of_english_takes_less_than_a_second_when_warm() -> None:
@@ -95,9 +95,9 @@ def test_a_megabyte_of_english_takes_less_than_a_second_when_warm() -> None:
         f"The {word} of service_{at % 500} was fine." for at, word in enumerate(words * 5_000)
     )
     TOKENIZER.terms(text[:50_000])
-    begun = time.perf_counter()
+    begun = time.thread_time()
     TOKENIZER.terms(text[:1_000_000])
-    assert time.perf_counter() - begun < 1
+    assert time.thread_time() - begun < 1
 
 
 def test_threads_do_not_disturb_each_other() -> None:

