@@ -103,6 +103,30 @@ class TestCreate:
         assert error["details"]["validation_errors"][0]["loc"] == ["body", "session_id"]
 
 
+class TestConfigure:
+    async def test_what_is_sent_changes_and_the_rest_stays(self, api):
+        body = {"session_id": "s", "memory_policy": {"a": 1}, "auto_commit_policy": {"b": 2}}
+        await api.http.post(SESSIONS, json=body)
+        sent = {"memory_policy": {"c": 3}, "auto_commit_policy": None, "ttl": 5}
+        response = await api.http.patch(f"{SESSIONS}/s/config", json=sent)
+        assert response.headers["x-ignored-fields"] == "memory_policy,ttl"
+        told = result_of(response)
+        assert told["memory_policy"] == {"c": 3}
+        assert told["auto_commit_policy"] == {"b": 2}
+        assert told == result_of(await api.http.get(f"{SESSIONS}/s"))
+
+    async def test_an_unknown_session_is_not_made(self, api):
+        response = await api.http.patch(f"{SESSIONS}/s/config", json={"memory_policy": {}})
+        error_of(response, 404, "NOT_FOUND")
+        assert await api.house.sessions.list(DEV, 9) == []
+
+    async def test_anything_else_is_refused(self, api):
+        await api.http.post(SESSIONS, json={"session_id": "s"})
+        for body in ({"memory_policy": []}, [], None):
+            response = await api.http.patch(f"{SESSIONS}/s/config", json=body)
+            error_of(response, 400, "INVALID_ARGUMENT")
+
+
 class TestList:
     async def test_the_last_changed_one_is_first(self, api):
         for name, hour in (("a", 1), ("b", 3), ("c", 2)):

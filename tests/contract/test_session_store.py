@@ -341,6 +341,21 @@ async def test_what_is_no_json_is_refused_and_leaves_nothing(store: SessionStore
     assert added == 1
 
 
+async def test_settings_are_changed_one_by_one(store: SessionStore) -> None:
+    assert await store.configure(ANN, "s", {"a": 1}) is None
+    assert await store.get(ANN, "s") is None
+    await store.create(ANN, "s", {"a": {"x": 1, "y": 2}, "b": "偏好"}, NOON)
+    await store.append(ANN, "s", says("m"), at(1))
+    changed = await store.configure(ANN, "s", {"a": {"x": 3}, "c": "\ud800"})
+    assert changed is not None
+    assert changed.settings == {"a": {"x": 3}, "b": "偏好", "c": "?"}
+    assert (changed.updated_at, changed.message_count) == (at(1), 1)
+    assert await store.get(ANN, "s") == changed
+    for other in OTHERS:
+        assert await store.configure(other, "s", {"a": 4}) is None
+    assert await store.get(ANN, "s") == changed
+
+
 async def test_what_was_given_may_be_changed_afterwards(store: SessionStore) -> None:
     inner = ["a"]
     part: dict[str, object] = {"type": "text", "list": inner}

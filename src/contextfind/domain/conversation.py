@@ -37,7 +37,7 @@ class Session:
     updated_at: when it was made, or last given or archived messages.
     message_count, pending_tokens: of the messages that are not archived. total_message_count: with
         those that are. last_message_at: the latest `created_at` of any message.
-    settings: JSON as the caller sent it at creation (`memory_policy`, `auto_commit_policy`, …).
+    settings: JSON as the caller sent it, at creation or later (`memory_policy`, `auto_commit_policy`, …).
     """
 
     id: str

@@ -32,6 +32,15 @@ class SessionStore(Protocol):
         """Return the session with its counts, None when there is none."""
         ...
 
+    async def configure(
+        self, identity: Identity, session_id: str, settings: Mapping[str, object]
+    ) -> Session | None:
+        """Put these settings beside the others, or in the place of those of the same names.
+
+        Return the session after it, None when there is none; `updated_at` stays.
+        """
+        ...
+
     async def list(self, identity: Identity, limit: int, offset: int = 0) -> Sequence[Session]:
         """Return sessions, the last changed one first, ties by id."""
         ...

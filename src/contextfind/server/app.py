@@ -95,7 +95,7 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
     pages = Middleware(
         CORSMiddleware,
         allow_origins=rules.cors_origins,
-        allow_methods=["GET", "POST", "PUT", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=[
             "X-Request-ID",

@@ -62,6 +62,9 @@ SESSION: Mapping[str, object] = {
     "one with a fresh id": {},
     "one with an id of your own": {"session_id": "session-1"},
 }
+SETTINGS: Mapping[str, object] = {
+    "what another client of the session shall know": {"memory_policy": {"enabled": True}}
+}
 MESSAGE: Mapping[str, object] = {
     "a text": {"role": "user", "content": "How do I roll back a release?", "id": "m-1"},
     "parts": {

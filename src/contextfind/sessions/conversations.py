@@ -78,6 +78,16 @@ class Conversations:
             raise _unknown(name)
         return session
 
+    async def configure(
+        self, identity: Identity, session_id: str, settings: Mapping[str, object]
+    ) -> Session:
+        """Change these settings of a session, and return it."""
+        name = parse_session_id(session_id)
+        session = await self._store.configure(identity, name, settings)
+        if session is None:
+            raise _unknown(name)
+        return session
+
     async def list(self, identity: Identity, limit: int, offset: int = 0) -> Sequence[Session]:
         """Return the user's sessions, the last changed one first."""
         return await self._store.list(identity, limit, offset)

@@ -48,6 +48,17 @@ class MemorySessionStore:
         held = self._held.get(_place(identity, session_id))
         return None if held is None else replace(held.session, identity=identity)
 
+    async def configure(
+        self, identity: Identity, session_id: str, settings: Mapping[str, object]
+    ) -> Session | None:
+        """See `SessionStore.configure`."""
+        held = self._held.get(_place(identity, session_id))
+        if held is None:
+            return None
+        changed = {**held.session.settings, **_as_json(settings)}
+        held.session = replace(held.session, settings=changed)
+        return replace(held.session, identity=identity)
+
     async def list(self, identity: Identity, limit: int, offset: int = 0) -> Sequence[Session]:
         """See `SessionStore.list`."""
         owner = (identity.account, identity.user)

@@ -4,8 +4,10 @@ The messages that are not archived are the last `message_count` of `total_messag
 writes one row and moves one number, however many messages there are.
 """
 
+import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from contextfind.adapters.sqlite.database import Database
@@ -73,6 +75,22 @@ class SqliteSessionStore:
         """See `SessionStore.get`."""
         found = await self._database.read(lambda c: _found(c, identity, session_id))
         return None if found is None else found[1]
+
+    async def configure(
+        self, identity: Identity, session_id: str, settings: Mapping[str, object]
+    ) -> Session | None:
+        """See `SessionStore.configure`."""
+
+        def work(connection: sqlite3.Connection) -> Session | None:
+            found = _found(connection, identity, session_id)
+            if found is None:
+                return None
+            key, session = found
+            changed = json_text({**session.settings, **json.loads(json_text(dict(settings)))})
+            connection.execute("UPDATE sessions SET settings = ? WHERE key = ?", (changed, key))
+            return replace(session, settings=json.loads(changed))
+
+        return await self._database.write(work)
 
     async def list(self, identity: Identity, limit: int, offset: int = 0) -> Sequence[Session]:
         """See `SessionStore.list`."""

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from contextfind.server.context import request_id_of
 from contextfind.server.envelope import ok
-from contextfind.server.examples import COMMIT, MESSAGE, MESSAGES, SESSION, UNUSED
+from contextfind.server.examples import COMMIT, MESSAGE, MESSAGES, SESSION, SETTINGS, UNUSED
 from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire import session_answers as shown
@@ -22,6 +22,7 @@ from contextfind.server.wire.sessions import (
     SessionId,
     SessionParams,
     SessionsParams,
+    SettingsBody,
     Unused,
 )
 from contextfind.server.wire.telemetry import telemetry
@@ -74,6 +75,20 @@ async def one_session(
 async def delete(session_id: SessionId, house: TheHouse, tenant: Tenant) -> Response:
     """Remove a session with all that was said in it, archives included."""
     return ok({"session_id": await house.conversations.delete(tenant, session_id)})
+
+
+@router.patch(
+    "/{session_id}/config",
+    response_model=Ok[shown.SessionShown],
+    responses=may_fail("NOT_FOUND"),
+    openapi_extra=examples(SETTINGS),
+)
+async def configure(
+    session_id: SessionId, body: SettingsBody, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Change what is kept with a session; what is not sent stays."""
+    session = await house.conversations.configure(tenant, session_id, body.settings())
+    return ok(shown.session_shown(session), headers=body.ignored_header())
 
 
 @router.post(

@@ -44,13 +44,9 @@ SessionId = Annotated[str, Path(description="The session."), AfterValidator(_ses
 ArchiveId = Annotated[str, Path(description="`archive_001` is the oldest.")]
 
 
-class SessionBody(Body):
-    """A session to be made."""
+class SettingsBody(Body):
+    """What a caller keeps with a session."""
 
-    session_id: Annotated[
-        Text,
-        Field(description="What it is called: one segment of an address. Absent: a fresh id."),
-    ] = ""
     memory_policy: Annotated[
         FreeObject | None, Field(description="Kept and given back; changes nothing.")
     ] = None
@@ -68,6 +64,15 @@ class SessionBody(Body):
     def ignored_header(self) -> dict[str, str]:
         """Return `X-Ignored-Fields`; what is only kept has no effect either."""
         return _ignored([*(self.model_extra or {}), *self.settings()])
+
+
+class SessionBody(SettingsBody):
+    """A session to be made."""
+
+    session_id: Annotated[
+        Text,
+        Field(description="What it is called: one segment of an address. Absent: a fresh id."),
+    ] = ""
 
 
 class MessageBody(Body):
