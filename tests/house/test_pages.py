@@ -89,6 +89,12 @@ def test_commands_of_the_program_exist(readme: Path) -> None:
     assert {word for word in named if not word.startswith("-")} <= set(OFFERS)
 
 
+@pytest.mark.parametrize("readme", READMES, ids=name_of)
+def test_the_readme_lists_the_commands_of_the_program(readme: Path) -> None:
+    rows = re.findall(r"^\| ((?:`[a-z]+` )+)\|", readme.read_text("utf-8"), re.MULTILINE)
+    assert sorted(re.findall(r"[a-z]+", " ".join(rows))) == sorted(OFFERS)
+
+
 def test_the_architecture_page_has_every_room() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     assert [room for room in rooms() if f"`{room}`" not in text] == []
