@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 RESOURCES = "viking://resources"
 TIMEOUT = 300.0  # seconds; some thousand passages with the built-in model on two cores
+_BLANK = "The question is blank; expected a text."
 
 
 class AsyncRAGQueryPipeline:
@@ -107,12 +108,14 @@ class AsyncRAGQueryPipeline:
         contexts: the text behind each of `retrieved_uris`, best first, at most `top_k`: small files
         whole, of long ones what fits the question. answer: by the chat model of `vlm`, from the contexts
         alone; `[1]` stands for the first address, and the addresses behind the numbers follow. Without a
-        chat model, and where a model or an engine fails, it says so. Empty with `generate_answer=False`.
+        chat model, for a blank question, and where a model or an engine fails, it says so. Empty with `generate_answer=False`.
 
         Raises:
-            InvalidArgumentError: a blank question, or `top_k` outside of 1 to 100.
+            InvalidArgumentError: `top_k` outside of 1 to 100.
 
         """
+        if not question.strip():  # one of hundreds must not end the loop that asks them
+            return Answer(question, Outcome.FAILED, text=_BLANK).as_result()
         asked = Asked(question, top_k, generate=generate_answer)
         try:
             house = await self._opened()
