@@ -20,7 +20,7 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
-from tests.builders import DIMENSION, make_record, unit, units
+from tests.builders import DIMENSION, make_change, make_record, unit, units
 from tests.fakes import SimpleTokenizer
 from tests.strategies import ACCOUNTS, USERS, WORDS, batches, logs, probes, random_log
 
@@ -85,6 +85,24 @@ async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
         assert await index.position() == await memory.position()
     finally:
         await index.aclose()
+
+
+async def test_many_words_side_by_side_are_summed_alike_to_the_last_bit() -> None:
+    rng = random.Random(5)  # noqa: S311
+    words = [f"w{number}" for number in range(24)]
+    texts = [" ".join(rng.choices(words, range(1, 25), k=60)) for _ in range(80)]
+    log = [
+        make_change(i, make_record(i, f"viking://resources/{i}"), [text])
+        for i, text in enumerate(texts, 1)
+    ]
+    memory, index = MemoryIndex(SimpleTokenizer(), DIMENSION), await open_index(MANY_SEGMENTS)
+    await memory.follow(log)
+    await follow_all(index, batches(log, 9))
+    asked = [tuple(rng.choices(words, k=40)) for _ in range(20)]
+    scope = Scope("acme", "ann", (ROOT,))
+    questions = [Probe(scope, Everything(), 50, None, terms) for terms in asked]
+    assert await answers(index, questions) == await answers(memory, questions)
+    await index.aclose()
 
 
 async def test_a_long_log_is_answered_alike_through_graphs_merges_and_deletes() -> None:

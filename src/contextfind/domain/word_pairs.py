@@ -15,14 +15,16 @@ UNSPACED = (
 _begins_unspaced = re.compile(f"[{UNSPACED}]").match
 
 
-def neighbours(terms: Sequence[str]) -> frozenset[Pair]:
-    """Return the pairs of different terms that follow each other, in either order.
+def has_neighbours(term: str) -> bool:
+    """Return whether a term can be part of a pair: terms of scripts without spaces are pairs of characters already."""
+    return term.isascii() or not _begins_unspaced(term)
 
-    Terms of scripts without spaces are left out: they are pairs of characters already.
-    """
-    spaced = [term.isascii() or not _begins_unspaced(term) for term in terms]
+
+def neighbours(terms: Sequence[str]) -> frozenset[Pair]:
+    """Return the pairs of different terms that follow each other, in either order."""
+    able = [has_neighbours(term) for term in terms]
     return frozenset(
         (first, second) if first < second else (second, first)
-        for (first, one), (second, other) in pairwise(zip(terms, spaced, strict=True))
+        for (first, one), (second, other) in pairwise(zip(terms, able, strict=True))
         if one and other and first != second
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from contextfind.adapters.embedded.mask import Mask
 from contextfind.adapters.embedded.meaning import Meaning, Ranked, best, largest, mean_of_best
 from contextfind.adapters.embedded.patch import Patch, cut_out
-from contextfind.adapters.embedded.phrases import Wanted, score_pairs, wanted
+from contextfind.adapters.embedded.phrases import Wanted, score_pairs
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.rules import IndexRules
@@ -22,6 +22,7 @@ from contextfind.domain.uri import SCHEME, Uri
 from contextfind.ports.index import SUPPORTERS, Hit, Probe
 
 TreeKey = tuple[str, str, int]  # folder of the parent, name, level
+_Figures = Sequence[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +44,11 @@ class _Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What candidates are measured against; known: the share of the question's words that occur."""
+class _Terms:
+    """What the terms of a probe are worth, and those of them that are neighbours."""
 
-    vector: Vector | None
-    known: float
+    weights: Weights
     pairs: Wanted
-
-    @classmethod
-    def by(cls, probe: Probe, weights: Weights | None) -> "_Asked":
-        if weights is None:
-            return cls(probe.vector, 0.0, Wanted((), ()))
-        return cls(probe.vector, weights.known, wanted(probe.terms, weights))
 
 
 class Answering:
@@ -64,7 +58,7 @@ class Answering:
         self._views = snapshot.views
         self._meaning = Meaning(rules)
         self._sights: dict[tuple[str, str], _Sight] = {}
-        self._weights: dict[tuple[str, str, tuple[str, ...]], Weights | None] = {}
+        self._terms: dict[tuple[str, str, tuple[str, ...]], _Terms | None] = {}
 
     @property
     def plans(self) -> Counter[str]:
@@ -73,11 +67,10 @@ class Answering:
 
     def hits(self, probe: Probe) -> list[Hit]:
         """Return the union of both channels, in tree order."""
-        weights = self._weigh(probe)
-        if probe.vector is None and weights is None:
+        terms = self._weigh(probe)
+        if probe.vector is None and terms is None:
             return []
-        asked = _Asked.by(probe, weights)
-        scored = [self._score(patch, probe, weights) for patch in self._patches(probe)]
+        scored = [self._score(patch, probe, terms) for patch in self._patches(probe)]
         near = _cut(scored, [s.near for s in scored], probe.limit)
         telling = _cut(scored, [s.telling for s in scored], probe.limit)
         found: list[tuple[TreeKey, Hit]] = []
@@ -86,7 +79,7 @@ class Answering:
             records = np.union1d(first, second)
             if len(records):
                 filled += 1
-                found.extend(self._describe(part, records, asked))
+                found.extend(self._describe(part, records, probe.vector, terms))
         if filled > 1:
             found.sort(key=lambda pair: pair[0])
         return [hit for _, hit in found]
@@ -111,13 +104,15 @@ class Answering:
             self._sights[key] = known
         return known
 
-    def _weigh(self, probe: Probe) -> Weights | None:
+    def _weigh(self, probe: Probe) -> _Terms | None:
         if not probe.terms:
             return None
         key = (probe.scope.account, probe.scope.user, probe.terms)
-        if key not in self._weights:
-            self._weights[key] = weigh(probe.terms, self._views, self._sight(probe).groups)
-        return self._weights[key]
+        if key not in self._terms:
+            weights = weigh(probe.terms, self._views, self._sight(probe).groups)
+            told = None if weights is None else _Terms(weights, Wanted.by(probe.terms, weights))
+            self._terms[key] = told
+        return self._terms[key]
 
     def _patches(self, probe: Probe) -> list[Patch]:
         sight = self._sight(probe)
@@ -129,59 +124,60 @@ class Answering:
             for patch in cut_out(number, view, sight.groups[number], sight.masks[number], question)
         ]
 
-    def _score(self, patch: Patch, probe: Probe, weights: Weights | None) -> _Scored:
+    def _score(self, patch: Patch, probe: Probe, terms: _Terms | None) -> _Scored:
         nothing: Ranked = (np.zeros(0, np.int64), np.zeros(0, np.float32))
         near = telling = nothing
         words = None
         if probe.vector is not None:
             near = self._meaning.nearest(patch, probe.vector, probe.limit)
-        if weights is not None:
-            spans = weights.spans[patch.number]
-            words = score_rows(patch.segment, weights, spans, patch.rows)
+        if terms is not None:
+            spans = terms.weights.spans[patch.number]
+            words = score_rows(patch.segment, terms.weights, spans, patch.rows)
             telling = _most_telling(patch, words, probe.limit)
         return _Scored(patch, words, near, telling)
 
-    def _describe(self, part: _Scored, records: Longs, asked: _Asked) -> list[tuple[TreeKey, Hit]]:
+    def _describe(
+        self, part: _Scored, records: Longs, vector: Vector | None, terms: _Terms | None
+    ) -> list[tuple[TreeKey, Hit]]:
         """Return the records as hits, with their tree keys."""
         segment = part.patch.segment
         names = [segment.names[place] for place in segment.name_of[records].tolist()]
-        levels = segment.level[records].tolist()
-        keys = list(zip(segment.folder_of(records), names, levels, strict=True))
-        ids = segment.ids[records].tolist()
-        measured = self._measure(part, records, asked)
-        return [
-            (key, Hit(RecordId(number), _uri(key), LEVELS[key[2]], *figures))
-            for number, key, figures in zip(ids, keys, measured, strict=True)
-        ]
+        numbers = segment.level[records].tolist()
+        keys = list(zip(segment.folder_of(records), names, numbers, strict=True))
+        levels = [LEVELS[number] for number in numbers]
+        ids = map(RecordId, segment.ids[records].tolist())
+        columns = self._measure(part, records, vector, terms)
+        return list(zip(keys, map(Hit, ids, map(_uri, keys), levels, *columns), strict=True))
 
     def _measure(
-        self, part: _Scored, records: Longs, asked: _Asked
-    ) -> "zip[tuple[int, float | None, float, float, float | None, float]]":
-        """Return passage, cosine, words, known, support and phrases of each record, exactly."""
-        segment, nothing = part.patch.segment, [None] * len(records)
+        self, part: _Scored, records: Longs, vector: Vector | None, terms: _Terms | None
+    ) -> tuple[list[int], _Figures, list[float], list[float], _Figures, list[float]]:
+        """Return passage, cosine, words, known, support and phrases of the records, exactly."""
+        segment = part.patch.segment
         rows, counts = segment.rows_of(records)
-        words = np.zeros(len(rows)) if part.words is None else part.words[rows - part.patch.rows[0]]
-        phrases = score_pairs(segment, asked.pairs, rows)
-        cosines: Sequence[float | None] = nothing
-        supports: Sequence[float | None] = nothing
+        words = phrases = np.zeros(len(rows))
+        if part.words is not None and terms is not None:
+            words = part.words[rows - part.patch.rows[0]]
+            phrases = score_pairs(segment, terms.pairs, rows, words)
+        cosines: _Figures = [None] * len(records)
+        supports = cosines
         sums = words
-        if asked.vector is not None:
+        if vector is not None:
             vectors, sizes = segment.vectors_of(records)
             having = sizes > 0
             if having.any():
-                dots = self._meaning.cosines(segment.vectors, vectors, asked.vector)
+                dots = self._meaning.cosines(segment.vectors, vectors, vector)
                 sums = words.copy()
                 sums[np.repeat(having, counts)] += dots
                 cosines = _where(having, largest(dots, sizes[having]))
                 supports = _where(having, mean_of_best(dots, sizes[having], SUPPORTERS))
-        return zip(
+        return (
             segment.ordinal[rows[_first_best(sums, counts)]].tolist(),
             cosines,
             largest(words, counts).tolist(),
-            [asked.known] * len(records),
+            [0.0 if terms is None else terms.weights.known] * len(records),
             supports,
             largest(phrases, counts).tolist(),
-            strict=True,
         )
 
 

@@ -1,17 +1,15 @@
 """A batch of records to a segment: the only place where text is cut into terms."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
-from contextfind.adapters.embedded.phrases import column_of
-from contextfind.adapters.embedded.postings import Longs, Postings, pack
+from contextfind.adapters.embedded.phrases import Numbers, pairs_of
+from contextfind.adapters.embedded.postings import Ints, Longs, Postings, pack
 from contextfind.adapters.embedded.segment import CONTEXT_TYPES, Group, Segment, micros
 from contextfind.domain.records import Matrix, Passage, Record
-from contextfind.domain.word_pairs import neighbours
 from contextfind.ports.models import Tokenizer
 
 Key = tuple[str, str, str]  # account, owner, folder of the parent
@@ -34,8 +32,9 @@ def build_segment(entries: Sequence[Entry], tokenizer: Tokenizer, dimension: int
     place_of = {name: place for place, name in enumerate(names)}
     keys, starts = runs_of([key_of(record) for record in records])
     passages = [passage for entry in entries for passage in entry.passages]
-    terms = [tokenizer.terms(passage.indexed_text) for passage in passages]
-    pairs = [neighbours(found) for found in terms]
+    texts = [tokenizer.terms(passage.indexed_text) for passage in passages]
+    length = np.array([len(terms) for terms in texts], np.int32)
+    words, pair_start, pairs = _words(texts, length)
     stored = [entry.vectors for entry in entries if entry.vectors is not None]
     return Segment(
         groups=groups_of(keys, starts),
@@ -53,11 +52,11 @@ def build_segment(entries: Sequence[Entry], tokenizer: Tokenizer, dimension: int
         row_start=starts_of([len(entry.passages) for entry in entries]),
         vector_start=starts_of([0 if e.vectors is None else len(e.vectors) for e in entries]),
         ordinal=np.array([passage.ordinal for passage in passages], np.int32),
-        length=np.array([len(found) for found in terms], np.int32),
-        pair_start=starts_of([len(held) for held in pairs]),
-        pairs=column_of(pairs),
+        length=length,
+        pair_start=pair_start,
+        pairs=pairs,
         vectors=np.concatenate(stored) if stored else np.zeros((0, dimension), np.float32),
-        words=_words(terms),
+        words=words,
         tags=_tags(records),
     )
 
@@ -100,21 +99,18 @@ def _tree_order(entry: Entry) -> tuple[str, str, str, str, int, int]:
     return (*key_of(record), record.name, record.level.value, record.id)
 
 
-def _words(texts: Sequence[Sequence[str]]) -> Postings:
+def _words(texts: Sequence[Sequence[str]], length: Ints) -> tuple[Postings, Longs, Numbers]:
+    """Return which terms stand in which rows, where the pairs of each row begin, and the pairs."""
     known: dict[str, int] = {}
-    term_of: list[int] = []
-    rows: list[int] = []
-    counts: list[int] = []
-    for row, terms in enumerate(texts):
-        bag = Counter(terms)
-        term_of.extend(known.setdefault(term, len(known)) for term in bag)
-        counts.extend(bag.values())
-        rows.extend([row] * len(bag))
+    seen = [known.setdefault(term, len(known)) for terms in texts for term in terms]
+    term_of = np.array(seen, np.int64)
+    row_of = np.repeat(np.arange(len(texts)), length)
     keys = sorted(known)
     rank = np.zeros(len(keys), np.int64)
     rank[[known[key] for key in keys]] = np.arange(len(keys))
-    key_places = rank[np.array(term_of, np.int64)]
-    return pack(keys, key_places, np.array(rows, np.int64), np.array(counts, np.int32))
+    bags, counts = np.unique(rank[term_of] * len(texts) + row_of, return_counts=True)
+    held = pack(keys, bags // len(texts), bags % len(texts), counts.astype(np.int32))
+    return held, *pairs_of(list(known), term_of, row_of, len(texts))
 
 
 def _tags(records: Sequence[Record]) -> Postings:

@@ -102,6 +102,8 @@ def largest(scores: NDArray[np.floating], counts: Longs) -> NDArray[np.floating]
 
 def mean_of_best(scores: Cosines, counts: Longs, most: int) -> NDArray[np.float64]:
     """Return the mean of the `most` largest of each run of adjacent scores, of all of a shorter run."""
+    if len(scores) == len(counts):
+        return scores.astype(np.float64)
     run_of = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((-scores, run_of))
     begins = np.cumsum(counts) - counts

@@ -15,46 +15,89 @@ from numpy.typing import NDArray
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.segment import Segment, spread
 from contextfind.adapters.embedded.words import Scores, Weights
-from contextfind.domain.word_pairs import Pair, neighbours
+from contextfind.domain.word_pairs import has_neighbours, neighbours
 
 Numbers = NDArray[np.uint32]
+_Wide = NDArray[np.uint64]
+_HALF = np.uint64(32)
+# Odd, with bits everywhere (from the golden ratio, and of MurmurHash3): similar pairs get unlike numbers.
+_SPREAD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFF51AFD7ED558CCD)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The numbers of the pairs that are asked for, and what each is worth; in the order of the pairs."""
+    """The pairs that are asked for.
 
-    numbers: tuple[int, ...]
-    worth: tuple[float, ...]
+    numbers: ascending. worth: of each the mean idf of its terms. place: of each its place by spelling; sums
+    are made in that order, so that they are the same in every engine. ceiling: the sum of all idf.
+    """
+
+    numbers: Numbers
+    worth: Scores
+    place: Longs
+    ceiling: float
+
+    @classmethod
+    def by(cls, terms: Sequence[str], weights: Weights) -> "Wanted":
+        """Return what to look for."""
+        idf = dict(zip(weights.terms, weights.idf, strict=True))
+        pairs = sorted(neighbours(terms))
+        first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+        worth = np.array([(idf[one] + idf[other]) / 2 for one, other in pairs], np.float64)
+        numbers = _paired(_digests(first), _digests(second))
+        place = np.argsort(numbers, kind="stable")
+        return cls(numbers[place], worth[place], place, weights.ceiling)
 
 
-def number_of(pair: Pair) -> int:
-    """Return the number that stands for a pair, in every process the same."""
-    return crc32(" ".join(pair).encode("utf-8", "surrogatepass"))
+def pairs_of(
+    terms: Sequence[str], term_of: Longs, row_of: Longs, rows: int
+) -> tuple[Longs, Numbers]:
+    """Return where the pairs of each row begin, the end put last, and their numbers, ascending in a row.
+
+    terms: distinct ones. term_of, row_of: per word of the text, in reading order, its place in `terms` and
+    the row it stands in.
+    """
+    digests = _digests(terms)
+    able = np.array([has_neighbours(term) for term in terms], np.bool_)
+    first, second = term_of[:-1], term_of[1:]
+    near = (row_of[:-1] == row_of[1:]) & (first != second) & able[first] & able[second]
+    numbers = _paired(digests[first[near]], digests[second[near]])
+    held = np.unique((row_of[:-1][near].astype(np.uint64) << _HALF) | numbers)
+    starts = np.searchsorted(held, np.arange(rows + 1, dtype=np.uint64) << _HALF)
+    return starts.astype(np.int64), held.astype(np.uint32)
 
 
-def column_of(pairs: Sequence[frozenset[Pair]]) -> Numbers:
-    """Return the numbers of all rows one after the other, ascending within a row."""
-    return np.array([n for held in pairs for n in sorted(map(number_of, held))], np.uint32)
+def score_pairs(segment: Segment, asked: Wanted, rows: Longs, words: Scores) -> Scores:
+    """Return for each of the rows the summed worth of the pairs that it holds, as a share of all idf.
 
-
-def wanted(terms: Sequence[str], weights: Weights) -> Wanted:
-    """Return what to look for: a pair is worth the mean idf of its terms, as a share of all idf."""
-    idf = dict(zip(weights.terms, weights.idf, strict=True))
-    ordered = sorted(neighbours(terms))
-    worth = tuple((idf[first] + idf[second]) / 2 / weights.ceiling for first, second in ordered)
-    return Wanted(tuple(map(number_of, ordered)), worth)
-
-
-def score_pairs(segment: Segment, asked: Wanted, rows: Longs) -> Scores:
-    """Return for each of the rows the summed worth of the pairs that it holds."""
+    words: what each row is worth by words; one that holds none of them holds no pair of them.
+    """
     scores: Scores = np.zeros(len(rows), np.float64)
-    if not asked.numbers:
+    telling = np.flatnonzero(words)
+    if len(asked.numbers) == 0 or len(telling) == 0:
         return scores
-    starts = segment.pair_start[rows]
-    sizes = segment.pair_start[rows + 1] - starts
+    starts = segment.pair_start[rows[telling]]
+    sizes = segment.pair_start[rows[telling] + 1] - starts
     held = segment.pairs[spread(starts, sizes)]
-    row_of = np.repeat(np.arange(len(rows)), sizes)
-    for number, worth in zip(asked.numbers, asked.worth, strict=True):
-        scores[row_of[held == number]] += worth
+    found = np.flatnonzero(np.isin(held, asked.numbers))
+    if len(found) == 0:
+        return scores
+    which = np.searchsorted(asked.numbers, held[found])
+    row_of = np.searchsorted(np.cumsum(sizes), found, side="right")
+    order = np.lexsort((asked.place[which], row_of))
+    summed = np.bincount(row_of[order], asked.worth[which[order]], len(telling))
+    scores[telling] = summed / asked.ceiling
     return scores
+
+
+def _digests(terms: Sequence[str]) -> _Wide:
+    """Return a number for each term, in every process the same."""
+    return np.array([crc32(term.encode("utf-8", "surrogatepass")) for term in terms], np.uint64)
+
+
+def _paired(first: _Wide, second: _Wide) -> Numbers:
+    """Return the numbers of pairs, whichever of their terms comes first; arithmetic is modulo 2 ** 64."""
+    mixed = np.minimum(first, second) * _SPREAD + np.maximum(first, second)
+    mixed = (mixed ^ (mixed >> _HALF)) * _MIX
+    numbers: Numbers = (mixed >> _HALF).astype(np.uint32)
+    return numbers

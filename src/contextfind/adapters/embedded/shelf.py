@@ -23,7 +23,7 @@ from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
 
 _log = logging.getLogger(__name__)
-_FORMAT = 2
+_FORMAT = 3
 _MANIFEST = "manifest.json"
 _UNFINISHED = "unfinished.tmp"
 _SEGMENT, _GRAPH = ".segment", ".graph"

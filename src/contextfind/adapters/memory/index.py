@@ -5,7 +5,7 @@ Slow and obviously right. The contract tests hold the other engines to it, and s
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,7 +138,7 @@ class _Words:
         }
 
     def phrases(self, held: frozenset[Pair]) -> float:
-        return sum(idf for pair, idf in self._pairs.items() if pair in held) / self._ceiling
+        return _sum(idf for pair, idf in self._pairs.items() if pair in held) / self._ceiling
 
     def score(self, counts: Counter[str]) -> float:
         length = counts.total()
@@ -183,4 +183,12 @@ def _hit(entry: _Entry, vector: Vector | None, words: _Words) -> Hit:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return _sum(values) / len(values)
+
+
+def _sum(values: Iterable[float]) -> float:
+    """Add from left to right, as other engines do; Python's own `sum` rounds otherwise from 3.12 on."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
