@@ -7,7 +7,7 @@ from itertools import islice
 
 from contextfind.domain.errors import UnavailableError
 
-_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _OPENING = re.compile(r'\{(?=\s*["}])|\[(?=\s*[\[{"\]])')  # not the {name} or [1] of prose
 _OPENINGS_TRIED = 32  # an answer whose JSON is behind more brackets than that holds none
 _LONGEST = 1_000_000  # characters looked at; a model that says more has lost its way

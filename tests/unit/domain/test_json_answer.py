@@ -76,8 +76,16 @@ def test_what_is_no_json_is_refused_at_once(text: str) -> None:
         json_in(text)
 
 
-def test_a_string_without_an_end_is_looked_through_once() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": "' + '\\"' * 30_000,
+        "```json" + "\n" * 50_000 + "and so on",  # a model that lost its way
+        "```json" + " \n" * 50_000 + "```" + "{" * 10,
+    ],
+)
+def test_what_has_no_end_is_looked_through_once(text: str) -> None:
     began = time.thread_time()
     with pytest.raises(UnavailableError):
-        json_in('{"a": "' + '\\"' * 30_000)
+        json_in(text)
     assert time.thread_time() - began < 2
