@@ -1,17 +1,15 @@
 """What a language model is told when it is asked for an answer."""
 
 import json
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 
+from contextfind.domain.languages import is_chinese
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.telling import is_chinese
 from contextfind.ports import Message
 from contextfind.retrieval.finder import LONGEST_QUERY
 
 _PROMPTS = files("contextfind.answering") / "prompts"
-_KANA = re.compile("[\u3040-\u30ff]")
 
 
 class AnswerPrompt:
@@ -28,7 +26,6 @@ class AnswerPrompt:
 
         They are quoted as JSON, so that no text of theirs can end its own quotation.
         """
-        chinese = is_chinese(question) and not _KANA.search(question)
         told = {
             "question": question[:LONGEST_QUERY],
             "contexts": [
@@ -37,4 +34,4 @@ class AnswerPrompt:
             ],
         }
         data = json.dumps(told, ensure_ascii=False, indent=1)
-        return [Message("system", self._rules[chinese]), Message("user", data)]
+        return [Message("system", self._rules[is_chinese(question)]), Message("user", data)]

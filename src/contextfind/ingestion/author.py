@@ -3,13 +3,13 @@
 import hashlib
 import json
 import logging
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from contextfind.domain.documents import ABSTRACT_LENGTH
 from contextfind.domain.errors import UnavailableError
+from contextfind.domain.languages import is_chinese
 from contextfind.ingestion.drafting import Written
 from contextfind.ingestion.second_chances import REST_SECONDS, Place, SecondChances
 from contextfind.ingestion.summarising import (
@@ -20,7 +20,6 @@ from contextfind.ingestion.summarising import (
     skill_of,
 )
 from contextfind.ingestion.summary_answer import SCHEMA, summary_in
-from contextfind.ingestion.telling import is_chinese
 from contextfind.ports import ChatModel, Message
 
 _log = logging.getLogger(__name__)
@@ -30,7 +29,6 @@ _QUOTED = 64
 _NAME = 100  # characters of a child's name that are told
 _FRAME = 30  # characters of JSON around a child
 _TELLING = 20  # characters; of a summary shorter than that nothing is told
-_KANA = re.compile("[\u3040-\u30ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +115,7 @@ class SummaryAuthor:
         if shown < len(listed):
             told["more"] = len(listed) - shown
         text = json.dumps(told, ensure_ascii=False)
-        chinese = is_chinese(text) and len(_KANA.findall(text)) * 10 < len(text)
-        return [Message("system", self._prompts[chinese]), Message("user", text)]
+        return [Message("system", self._prompts[is_chinese(text)]), Message("user", text)]
 
 
 def _entry(child: ChildNote, length: int) -> dict[str, str]:

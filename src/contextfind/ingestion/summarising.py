@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.documents import ABSTRACT_LENGTH, OVERVIEW_LENGTH, Document
+from contextfind.domain.languages import is_cjk
 from contextfind.ingestion.salience import salient
 from contextfind.ingestion.telling import (
     first_text,
-    is_chinese,
     joined,
     opening_line,
     plain,
@@ -60,7 +60,7 @@ def file_abstract(document: Document, name: str) -> str:
     names it defines.
     """
     title = plain(document.title) or opening_line(document)
-    headings = ("、" if is_chinese(document.text[:_SCANNED]) else ", ").join(_headings(document))
+    headings = ("、" if is_cjk(document.text[:_SCANNED]) else ", ").join(_headings(document))
     if document.description and name.lower() == _SKILL:
         return shorten(_headed(title, document.description), ABSTRACT_LENGTH)
     if document.description:
@@ -166,7 +166,7 @@ def shorten(text: str, limit: int) -> str:
     if len(line) <= limit:
         return line
     cut = line[: limit - 1]
-    if _BREAKS.match(line[limit - 1]) is None and not is_chinese(cut[-8:]):
+    if _BREAKS.match(line[limit - 1]) is None and not is_cjk(cut[-8:]):
         end = max((match.end() for match in _BREAKS.finditer(cut)), default=0)
         cut = cut[:end] if end > limit / 2 else cut
     return cut.rstrip(" ,;，；、") + "…"
@@ -176,7 +176,7 @@ def _headed(title: str, text: str) -> str:
     """Put the title in front, unless the text begins with it."""
     if not title or text.casefold().startswith(title.casefold()):
         return text
-    return f"{title}：{text}" if is_chinese(title) else f"{title}: {text}"
+    return f"{title}：{text}" if is_cjk(title) else f"{title}: {text}"
 
 
 def _headings(document: Document) -> list[str]:
@@ -200,7 +200,7 @@ def _door(listed: Sequence[ChildNote]) -> ChildNote | None:
 
 
 def _are_chinese(listed: Sequence[ChildNote]) -> bool:
-    return is_chinese(" ".join(f"{child.name} {child.abstract}" for child in listed[:_LOOKED_AT]))
+    return is_cjk(" ".join(f"{child.name} {child.abstract}" for child in listed[:_LOOKED_AT]))
 
 
 def _lead(abstract: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from contextfind.domain.documents import Document, Section
 from contextfind.domain.function_words import STOP
+from contextfind.domain.languages import is_cjk
 from contextfind.ingestion.salience import Sentence
 from contextfind.ingestion.words import FUNCTION_HAN
 
@@ -36,12 +37,6 @@ _HAN_LETTER = re.compile(f"(?!{FUNCTION_HAN.pattern})[\u4e00-\u9fff]")  # that m
 _HAN_RUN = re.compile("[\u4e00-\u9fff]{2,}")
 _GRAM = (4, 3, 2)  # characters of a Chinese word
 _LONGEST_NAME = 12  # characters that one grows to where it always stands in the same longer one
-
-
-def is_chinese(text: str) -> bool:
-    """Whether a third of the letters or more are CJK: names and code words are Latin anyway."""
-    letters = len(_LETTER.findall(text))
-    return letters > 0 and 3 * len(_HAN.findall(text)) >= letters
 
 
 def sentences(document: Document) -> Iterator[Sentence]:
@@ -84,7 +79,7 @@ def joined(said: Iterable[str]) -> str:
     """Return sentences one after the other, with a stop behind those that have none."""
     text = ""
     for one in said:
-        chinese = is_chinese(text[-8:])
+        chinese = is_cjk(text[-8:])
         stop = "" if not text or _STOPPED.search(text) else "；" if chinese else ";"
         text += stop + ("" if not text or chinese else " ") + one
     return text

@@ -1,10 +1,10 @@
 """What a language model is told when it is to plan a search, within a budget of tokens."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.conversation import Conversation
+from contextfind.domain.languages import has_letters, is_chinese
 from contextfind.domain.plain_text import plain_text
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.ports import Message
@@ -22,9 +22,6 @@ _BYTES = 4  # of UTF-8 in a token, see `estimated_tokens`
 _HEAD = 2 / 3  # of what is cut: how a text begins says more than how it ends
 _CUT = " […] "
 _GLANCE = 1_000  # characters that tell a language
-_HAN = re.compile("[\u3400-\u9fff]")
-_KANA = re.compile("[\u3040-\u30ff]")
-_LATIN = re.compile("[A-Za-z]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +134,6 @@ def _is_chinese(briefing: Briefing) -> bool:
     said = [message.text for message in briefing.conversation.messages[-LAST_MESSAGES:]]
     for whole in (briefing.query, *reversed(said), briefing.conversation.summary):
         text = whole[:_GLANCE]
-        if _HAN.search(text) and not _KANA.search(text):
-            return True
-        if _LATIN.search(text) or _KANA.search(text):
-            return False
+        if has_letters(text):
+            return is_chinese(text)
     return False

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from contextfind.domain.conversation import Archive, SessionMessage
 from contextfind.domain.documents import ABSTRACT_LENGTH, Document, Section
+from contextfind.domain.languages import is_chinese
 from contextfind.ingestion.salience import Sentence, salient
 from contextfind.ingestion.summarising import shorten
-from contextfind.ingestion.telling import is_chinese, joined, plain, sentences
+from contextfind.ingestion.telling import joined, plain, sentences
 from contextfind.ingestion.words import content_words
 
 _T = TypeVar("_T")
@@ -26,7 +27,6 @@ _QUOTE = 240  # characters
 _OPENING = 4  # words with content; a shorter sentence is a greeting and opens nothing
 _BEFORE = 5  # earlier archives that are named
 _NAME = 40  # characters of a speaker
-_KANA = re.compile("[\u3040-\u30ff]")
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _GAP = re.compile(r"\n\s*\n")
 # A sentence of nothing else. Each word can be read one way only, or the time would grow beyond bounds.
@@ -55,7 +55,7 @@ def in_chinese(messages: Sequence[SessionMessage]) -> bool:
     """Whether the conversation is held in Chinese; Japanese is none."""
     talk = _talk(messages)
     text = "\n".join(message.text[:_SCANNED] for message in _spread(talk, _LOOKED_AT))
-    return is_chinese(text) and len(_KANA.findall(text)) * 10 < len(text)
+    return is_chinese(text)
 
 
 def who_said(message: SessionMessage) -> str:
