@@ -72,6 +72,12 @@ def test_a_file_gives_back_the_same_segment(
     assert content(unpack_segment(path)) == content(segment)
 
 
+def test_each_row_keeps_the_pairs_of_its_words_and_no_others() -> None:
+    texts = ["deploy the cache", "cache deploy cache", "bye bye", "回 滚 deploy", "", "deploy"]
+    segment = segment_of(entries([make_change(1, make_record(), texts)]))
+    assert np.diff(segment.pair_start).tolist() == [2, 1, 0, 0, 0, 0]
+
+
 def test_any_term_survives_the_file(tmp_path: Path) -> None:
     class Whole:
         def terms(self, text: str) -> list[str]:
