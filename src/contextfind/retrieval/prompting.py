@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from contextfind.domain.conversation import Conversation
 from contextfind.domain.languages import has_letters, is_chinese
 from contextfind.domain.plain_text import plain_text
-from contextfind.domain.tokens import estimated_tokens
+from contextfind.domain.tokens import BYTES, estimated_tokens, shortened
 from contextfind.ports import Message
 
 LAST_MESSAGES = 5
@@ -18,9 +18,6 @@ _MESSAGE = 0.5 / LAST_MESSAGES
 _PLACE = 0.02
 _FRAME = 40  # tokens of the headings
 _ROLE = 20  # characters
-_BYTES = 4  # of UTF-8 in a token, see `estimated_tokens`
-_HEAD = 2 / 3  # of what is cut: how a text begins says more than how it ends
-_CUT = " […] "
 _GLANCE = 1_000  # characters that tell a language
 
 
@@ -113,20 +110,9 @@ class Prompter:
 
     def _cut(self, text: str, share: float) -> str:
         tokens = int(share * self._room)
-        most = _BYTES * tokens  # characters of which anything can be left, at either end
+        most = BYTES * tokens  # characters of which anything can be left, at either end
         ends = text if len(text) <= 2 * most else f"{text[:most]} {text[-most:]}"
         return shortened(plain_text(ends).strip(), tokens)
-
-
-def shortened(text: str, tokens: int) -> str:
-    """Return the text, or its beginning and its end where it costs more than so many tokens."""
-    if estimated_tokens(text) <= tokens:
-        return text
-    room = max(_BYTES * tokens - len(_CUT.encode()), 0)
-    data = text.encode("utf-8", "surrogatepass")
-    head = data[: int(_HEAD * room)].decode("utf-8", "ignore")
-    tail = data[len(data) - (room - int(_HEAD * room)) :].decode("utf-8", "ignore")
-    return f"{head}{_CUT}{tail}" if room else ""
 
 
 def _is_chinese(briefing: Briefing) -> bool:

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from contextfind.domain.conversation import SessionMessage
 from contextfind.domain.plain_text import plain_text
-from contextfind.domain.tokens import estimated_tokens
+from contextfind.domain.tokens import estimated_tokens, shortened
 from contextfind.domain.uri import Uri
 from contextfind.ports import Message
 from contextfind.sessions.excerpt import in_chinese
@@ -19,7 +19,6 @@ _PROMPTS = files("contextfind.sessions") / "prompts"
 _FRAME = 60  # tokens of JSON around a message, at most: its time, its role, its speaker
 _SPEAKERS = frozenset({"user", "assistant"})
 _ASIDE = 4  # what a tool said is seldom worth a memory: it gets that part of the room of a speaker
-_GAP = "\n[…]\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +131,7 @@ def _said(message: SessionMessage, text: str, rules: WindowRules) -> Mapping[str
     peer = message.extra.get("peer_id")
     if isinstance(peer, str) and peer.strip():
         said["who"] = plain_text(peer.strip()[:40])
-    return said | {"text": _within(text, limit)}
-
-
-def _within(text: str, tokens: int) -> str:
-    """Return the text, of a longer one beginning and end, within so many tokens."""
-    cost = estimated_tokens(text)
-    if cost <= tokens:
-        return text
-    half = len(text) * (tokens - estimated_tokens(_GAP)) // cost // 2
-    while half > 0:
-        shorter = text[:half].rstrip() + _GAP + text[-half:].lstrip()
-        if estimated_tokens(shorter) <= tokens:
-            return shorter
-        half -= max(half // 8, 1)  # where one end costs more than the text on average
-    return text[: max(tokens, 1)]
+    return said | {"text": shortened(text, limit)}
 
 
 def _known(uri: Uri, memory: Memory) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from contextfind.domain.conversation import SessionMessage
-from contextfind.domain.tokens import estimated_tokens
+from contextfind.domain.tokens import estimated_tokens, shortened
 from contextfind.sessions.excerpt import quotes, who_said
 
 LAST_WHOLE = 5  # messages at the end that are told in any case: what is open stands there
@@ -17,7 +17,6 @@ _FRAME = 8  # tokens of JSON around a message beside the names in it
 _BETWEEN = 60  # tokens of JSON around what is quoted from between
 _QUOTE_FRAME = 1  # a comma and a blank
 _CHARACTERS = 3  # of a token, at least, in most texts; more quotes than fit are taken back
-_GAP = " […] "
 _Entry = Mapping[str, object]
 
 
@@ -96,14 +95,9 @@ def _cost(text: str) -> int:
 
 
 def _within(text: str, tokens: int) -> str:
-    """Return the text, of a longer one beginning and end, at most so many tokens."""
-    price = _cost(text)
-    if price <= tokens:
-        return text
-    half = len(text) * tokens // price // 2
-    while half > 0:
-        shorter = text[:half].rstrip() + _GAP + text[-half:].lstrip()
-        if _cost(shorter) <= tokens:
-            return shorter
-        half -= max(half // 8, 1)  # where one end costs more than the text on average
-    return _GAP.strip()
+    """Return the text, of a longer one beginning and end, at most so many tokens inside JSON."""
+    room, said = tokens, shortened(text, tokens)
+    while room > 0 and _cost(said) > tokens:  # quotes and line breaks are longer there
+        room -= max(room // 8, 1)
+        said = shortened(text, room)
+    return said

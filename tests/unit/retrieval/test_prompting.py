@@ -4,7 +4,7 @@ import pytest
 
 from contextfind.domain.conversation import Conversation, SessionMessage
 from contextfind.domain.tokens import estimated_tokens
-from contextfind.retrieval.prompting import Briefing, Place, Prompter, shortened
+from contextfind.retrieval.prompting import Briefing, Place, Prompter
 from tests.builders import NOON
 
 PROMPTER = Prompter("Plan in English.", "用中文规划。", 1_000)
@@ -92,14 +92,6 @@ def test_characters_that_cannot_be_sent_are_not():
     assert text.isprintable() or set(text) - {"\n"} <= set(map(chr, range(32, 0x10000)))
     assert "\x00" not in text
     text.encode()
-
-
-@pytest.mark.parametrize("tokens", [0, 1, 2, 3, 10, 100])
-@pytest.mark.parametrize("text", ["word " * 100, "字" * 200, "🙂" * 90, ""])
-def test_a_shortened_text_costs_no_more_than_it_may(text, tokens):
-    short = shortened(text, tokens)
-    assert estimated_tokens(short) <= tokens
-    assert shortened(text, 10_000) == text
 
 
 def test_of_a_huge_text_both_ends_are_told():

@@ -64,7 +64,7 @@ def test_of_a_long_message_beginning_and_end_are_told_and_of_a_tool_less() -> No
     for one in (said, aside):
         assert one["text"].startswith("begin xx")
         assert one["text"].endswith("xx end")
-        assert "\n[…]\n" in one["text"]
+        assert " […] " in one["text"]
     assert 300 < len(said["text"]) <= 400
     assert len(aside["text"]) <= 100
 
