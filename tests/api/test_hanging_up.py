@@ -11,10 +11,10 @@ from tests.api.caller import app_of, calling
 from tests.api.fake_house import FakeHouse
 
 
-@pytest.mark.parametrize("route", ["search/find", "search/search", "skills/find"])
+@pytest.mark.parametrize("route", ["search/find", "search/search", "skills/find", "system/wait"])
 async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route):
     house = FakeHouse()
-    house.finder.seconds = 600
+    house.finder.seconds = house.settling.seconds = 600
     app = app_of(house, ServerRules(answer_seconds=600.0))
     async with calling(app):
         there = asyncio.all_tasks()
@@ -43,7 +43,7 @@ async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route):
         request = asyncio.create_task(app(scope, receive, send))
         async with asyncio.timeout(10):
             await watched.wait()
-        assert house.finder.asked
+        assert house.finder.asked or house.settling.asked
         assert not request.done()
         gone.set()
         async with asyncio.timeout(10):

@@ -8,22 +8,22 @@ from starlette.requests import Request
 from starlette.types import Receive
 
 from contextfind.domain.errors import DeadlineExceededError
-from contextfind.domain.identity import RequestContext
 
 
 @asynccontextmanager
-async def while_awaited(request: Request, context: RequestContext) -> AsyncIterator[None]:
+async def while_awaited(request: Request, deadline: float | None) -> AsyncIterator[None]:
     """Bound what is awaited inside: it is cancelled when nobody waits for it any more.
 
+    deadline: on the clock of the event loop; None where what is awaited ends by itself.
     For what only reads: a write that was begun is better finished than left at any of its steps. The
     body of the request must have been read.
 
     Raises:
-        DeadlineExceededError: the deadline of the request has passed, or the caller has hung up; then
+        DeadlineExceededError: the deadline has passed, or the caller has hung up; then
             nobody reads the answer.
 
     """
-    bound = asyncio.timeout_at(context.deadline)
+    bound = asyncio.timeout_at(deadline)
     try:
         async with bound:
             watch = asyncio.create_task(_until_left(request.receive, bound))

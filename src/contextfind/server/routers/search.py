@@ -33,7 +33,7 @@ router = APIRouter(prefix="/search", tags=["search"])
 async def find(body: FindBody, request: Request, house: TheHouse, context: Context) -> Response:
     """Return what fits the query best, on three shelves."""
     question = question_of(body, context.identity, house.clock())
-    async with while_awaited(request, context):
+    async with while_awaited(request, context.deadline):
         found = await house.finder.find(context, question)
     told = telemetry(request, "search.find", find_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header()
@@ -54,7 +54,7 @@ async def search(body: SearchBody, request: Request, house: TheHouse, context: C
     judges the hits where there is one.
     """
     question = question_of(body, context.identity, house.clock())
-    async with while_awaited(request, context):
+    async with while_awaited(request, context.deadline):
         found = await house.searcher.search(context, question, body.session_id.strip())
     told = telemetry(request, "search.search", find_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header()

@@ -69,7 +69,7 @@ async def find(
     """Return the skills that fit a task best."""
     roots = roots_of(body.target_uri, context.identity)
     question = skill_question(body, context.identity, house.clock())
-    async with while_awaited(request, context):
+    async with while_awaited(request, context.deadline):
         found = await house.finder.find(context, question)
         skills = await house.skills.browser.of_hits(context.identity, found.skills)
     measured = telemetry(request, "skills.find", find_telemetry(found)) if body.telemetry else None

@@ -1,12 +1,13 @@
 """system/*: what the server is and has, and waiting until it is done."""
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
 from contextfind.server.examples import WAIT
 from contextfind.server.openapi import examples, may_fail
 from contextfind.server.premises import Caller, Tenant, TheHouse, ThePremises
+from contextfind.server.presence import while_awaited
 from contextfind.server.routers.health import VERSION
 from contextfind.server.waiting import Patience, until_jobs_end, until_settled
 from contextfind.server.wire.answers import Ok, Queues, Status
@@ -33,11 +34,16 @@ async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Resp
     openapi_extra=examples(WAIT),
 )
 async def wait(
-    premises: ThePremises, house: TheHouse, tenant: Tenant, body: Waiting | None = None
+    request: Request,
+    premises: ThePremises,
+    house: TheHouse,
+    tenant: Tenant,
+    body: Waiting | None = None,
 ) -> Response:
     """Answer when everything the caller can see can be found."""
     asked = body or Waiting()
     patience = Patience.of(asked.timeout, premises.rules)
-    await until_jobs_end(house, tenant, patience)
-    settled = await until_settled(house, tenant, None, patience)
+    async with while_awaited(request, None):
+        await until_jobs_end(house, tenant, patience)
+        settled = await until_settled(house, tenant, None, patience)
     return ok(queue_status(settled), headers=asked.ignored_header())
