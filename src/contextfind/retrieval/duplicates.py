@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
 from contextfind.domain.scope import Scope
+from contextfind.domain.uri import Uri
 from contextfind.ports import RecordStore
 from contextfind.retrieval.frontier import Scored
 
@@ -18,12 +19,14 @@ class Chosen:
     """A hit of the answer: what the store gives for it, and its best passage.
 
     twins: hits whose best passage says the same, best first; this one stands for them.
+    folders: summaries of directories whose best file is one of the twins, best first.
     """
 
     scored: Scored
     record: Record
     passage: Passage | None
     twins: Sequence[Scored] = ()
+    folders: Sequence[Scored] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,10 @@ class _Draft:
     gone: set[RecordId] = field(default_factory=set)
     _found: list[tuple[Scored, Record, Passage | None]] = field(default_factory=list)
     _twins: dict[RecordId, list[Scored]] = field(default_factory=dict)
+    _folders: dict[RecordId, list[Scored]] = field(default_factory=dict)
     _first: dict[Saying, RecordId] = field(default_factory=dict)
+    # Of each directory the hit that its best file gave its place to, None where that has its own.
+    _instead: dict[Uri, RecordId | None] = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
@@ -110,19 +116,36 @@ class _Draft:
         """Put the hit on the page, or with the hit that says the same; nothing when it is full."""
         if self.full:
             return
-        text = saying(record, passage) if self.collapse else None
-        leader = None if text is None else self._first.setdefault(text, record.id)
-        if leader is None or leader == record.id:
+        leader = self._leader(record, passage) if self.collapse else None
+        if leader is None:
             self._found.append((scored, record, passage))
         else:
-            self._twins.setdefault(leader, []).append(scored)
+            behind = self._twins if record.level is Level.DETAIL else self._folders
+            behind.setdefault(leader, []).append(scored)
 
     def page(self) -> Page:
         return Page(list(self._chosen()), self.gone)
 
+    def _leader(self, record: Record, passage: Passage | None) -> RecordId | None:
+        """Return the hit on the page that says what this one would; None: it stands for itself.
+
+        The best file of a directory ranks above its summaries, so it was met before them.
+        """
+        if record.level is not Level.DETAIL:
+            return self._instead.get(record.uri)
+        text = saying(record, passage)
+        first = record.id if text is None else self._first.setdefault(text, record.id)
+        leader = None if first == record.id else first
+        above = record.uri.parent
+        while above is not None and above not in self._instead:
+            self._instead[above] = leader
+            above = above.parent
+        return leader
+
     def _chosen(self) -> Iterator[Chosen]:
         for scored, record, passage in self._found:
-            yield Chosen(scored, record, passage, self._twins.get(record.id, ()))
+            twins, folders = (held.get(record.id, ()) for held in (self._twins, self._folders))
+            yield Chosen(scored, record, passage, twins, folders)
 
 
 def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:

@@ -68,6 +68,7 @@ def _passed_over(page: Page) -> Mapping[RecordId, str]:
     for one in page.chosen:
         leader = shown_address(one.scored.hit.uri, one.scored.hit.level)
         rules |= {twin.hit.id: f"the same text as {leader}" for twin in one.twins}
+        rules |= {hit.hit.id: f"its best file says the same as {leader}" for hit in one.folders}
     return rules
 
 

@@ -114,6 +114,24 @@ async def test_summaries_of_directories_stand_for_themselves(shelf: Shelf, level
     assert len((await shelf.page()).chosen) == 3
 
 
+async def test_a_directory_whose_best_file_is_a_copy_is_passed_over(shelf: Shelf) -> None:
+    await shelf.put({f"{TOP}/{place}.md": PARAGRAPH for place in ("a/1", "b/in/1", "c/1")})
+    await shelf.put({f"{TOP}/{place}": place for place in ("a", "b", "b/in", "c")}, Level.ABSTRACT)
+    await shelf.put({TOP: "all"}, Level.OVERVIEW)
+    page = await shelf.page()
+    assert names(page.chosen) == ["a/1.md", "a", TOP]
+    assert names(page.chosen[0].twins) == ["b/in/1.md", "c/1.md"]
+    assert names(page.chosen[0].folders) == ["b", "b/in", "c"]
+    assert len((await shelf.page(collapse=False)).chosen) == 8
+
+
+async def test_a_directory_with_a_better_file_than_the_copy_stays(shelf: Shelf) -> None:
+    await shelf.put({f"{TOP}/a/1.md": PARAGRAPH, f"{TOP}/b/own.md": "Else."})
+    await shelf.put({f"{TOP}/b/copy.md": PARAGRAPH})
+    await shelf.put({f"{TOP}/b": "b"}, Level.ABSTRACT)
+    assert names((await shelf.page()).chosen) == ["a/1.md", "b/own.md", "b"]
+
+
 async def test_blank_passages_stand_for_themselves(shelf: Shelf) -> None:
     await shelf.put({f"{TOP}/{n}/empty.md": " \n" for n in range(3)})
     assert len((await shelf.page()).chosen) == 3
@@ -188,16 +206,18 @@ async def test_the_same_paragraph_in_8_folders_leaves_room_for_the_others() -> N
     others = {f"other/{n}.md": f"# Zebra {n}\n\nThe zebra switch number {n}.\n" for n in range(6)}
     async with household() as house:
         await house.add({**copies, **others})
-        hits = await house.find("roll back with the zebra switch", limit=7)
+        hits = await house.find("roll back with the zebra switch", limit=9)
         files = [hit for hit in hits if hit.level is Level.DETAIL]
         copied = [hit for hit in files if hit.uri.name == "rollback.md"]
-        assert len(hits) == 7
+        assert len(hits) == 9
         assert len(copied) == 1
+        assert len({hit.uri.text for hit in hits if "/team" in hit.uri.text}) == 2
+        assert len([hit for hit in files if "/other/" in hit.uri.text]) == 2
         reason = copied[0].match_reason
         assert "same text in 7 other places: viking://resources/docs/team" in reason
         assert reason.endswith(", …")
         assert reason.count("rollback.md") == 3
-        again = await house.find("roll back with the zebra switch", limit=7)
+        again = await house.find("roll back with the zebra switch", limit=9)
         assert again == hits
 
 

@@ -106,6 +106,15 @@ async def test_a_copy_is_cut_by_the_name_of_the_hit_that_stands_for_it(house: Ho
     assert [step.rule for step in copies] == [f"the same text as {DOCS.text}/release/rollback.md"]
 
 
+async def test_the_summary_of_a_directory_of_copies_names_the_hit_that_stands_for_it(
+    house: Household,
+) -> None:
+    told = [step for step in of(await traced(house), "cut") if "its best file" in step.rule]
+    leader = f"{DOCS.text}/release/rollback.md"
+    assert {step.rule for step in told} == {f"its best file says the same as {leader}"}
+    assert {step.uri for step in told} == {Uri(f"{DOCS.text}/release/old")}
+
+
 async def test_each_cut_names_its_rule_and_a_kept_hit_has_none(house: Household) -> None:
     trace = await traced(house, limit=1)
     assert {step.rule for step in of(trace, "keep")} == {""}
