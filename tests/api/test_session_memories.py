@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ def stub(model: Model) -> Iterator[StubChat]:
 
 
 @asynccontextmanager
-async def town(data: Path, stub: StubChat | None) -> AsyncIterator[Town]:
-    chat = ChatSettings() if stub is None else ChatSettings(model="m", api_base=stub.base_url)
+async def town(data: Path, stub: StubChat | None, concurrency: int = 4) -> AsyncIterator[Town]:
+    chat = ChatSettings()
+    if stub is not None:
+        chat = ChatSettings(model="m", api_base=stub.base_url, concurrency=concurrency)
     settings = Settings(
         storage=StorageSettings(path=str(data)),
         embedding=EmbeddingSettings(provider="hash"),
@@ -262,3 +265,22 @@ async def test_without_a_model_a_commit_leaves_no_memories(tmp_path: Path) -> No
         assert task["status"] == "completed"
         assert task["result"]["memories_extracted"]["created"] == 0
         assert await ann.hits(query=SAYING) == []
+
+
+async def test_all_work_behind_the_requests_asks_the_model_within_one_limit(
+    tmp_path: Path, stub: StubChat, model: Model
+) -> None:
+    def slowly(asked: Asked) -> Turn:
+        return replace(model(asked), delay=0.05)
+
+    stub.always = slowly
+    async with town(tmp_path, stub, concurrency=2) as place:
+        ann = await place.tenant("acme")
+        for number in range(4):
+            await tell(ann, f"s{number}", f"{SAYING} number {number}.")
+            await ann.write(f"viking://resources/d{number}/a.md", f"# Tea {number}\n\nOolong.")
+        tasks = await asyncio.gather(*(commit(ann, f"s{number}") for number in range(4)))
+        await ann.settled()
+    assert {task["status"] for task in tasks} == {"completed"}
+    assert stub.calls > 10  # summaries of archives, of directories, and memories
+    assert stub.busiest == 2

@@ -27,7 +27,7 @@ class ChatSettings(Section):
         default=4,
         ge=1,
         le=256,
-        description="Requests under way at once. Also spelled `max_concurrent`.",
+        description="Requests under way at once: of those that somebody waits for (plans, answers) and of those of work behind them (summaries, memories), each. Also spelled `max_concurrent`.",
     )
     timeout: Seconds = Field(
         default=60.0, description="Seconds in which an answer must be there, retries included."

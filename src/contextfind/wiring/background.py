@@ -16,7 +16,6 @@ from contextfind.sessions.commit import Committer
 from contextfind.sessions.retrying import Retrying
 from contextfind.sessions.summary import Summariser, SummaryRules
 from contextfind.wiring.engines import Engines
-from contextfind.wiring.models import open_chat
 from contextfind.wiring.remembering import build_memories
 from contextfind.wiring.surroundings import Surroundings
 
@@ -50,7 +49,7 @@ class Background:
 async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack) -> Background:
     """Take on every kind of job, and start again what was left; `stack` interrupts what runs."""
     engines, clock = ground.engines, ground.around.clock
-    archivist = _archivist(ground, stack)
+    archivist = _archivist(ground)
     jobs = Jobs(engines.job_store, clock, ground.around.new_id)
     stack.push_async_callback(jobs.aclose)
     adding = Adding(adds, jobs)
@@ -65,7 +64,7 @@ async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack)
     return Background(jobs, adding, committer)
 
 
-def _archivist(ground: Ground, stack: AsyncExitStack) -> Archivist:
+def _archivist(ground: Ground) -> Archivist:
     """Return what works off archives: by `vlm.model`, or without one."""
     settings, engines = ground.settings, ground.engines
     seconds = settings.vlm.timeout
@@ -74,9 +73,9 @@ def _archivist(ground: Ground, stack: AsyncExitStack) -> Archivist:
     )
     desk = ArchiveDesk(
         sessions=engines.sessions,
-        summariser=Summariser(open_chat(settings.vlm, stack), rules, ground.cpu),
+        summariser=Summariser(engines.chat, rules, ground.cpu),
         settling=ground.settling,
-        extractor=build_memories(settings, engines, ground.finder, ground.writer, stack),
+        extractor=build_memories(engines, ground.finder, ground.writer),
         extraction_seconds=seconds * _CALLS,
     )
     return Archivist(desk)

@@ -24,10 +24,16 @@ from contextfind.config.model import Settings
 from contextfind.domain.errors import AlreadyExistsError, FailedPreconditionError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER
 from contextfind.ingestion.author import SummaryAuthor
-from contextfind.ports import Embedder, IdentityStore, Reranker, SessionStore
+from contextfind.ports import ChatModel, Embedder, IdentityStore, Reranker, SessionStore
 from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
-from contextfind.wiring.models import open_analyzer, open_author, open_embedder, open_reranker
+from contextfind.wiring.models import (
+    build_author,
+    open_analyzer,
+    open_chat,
+    open_embedder,
+    open_reranker,
+)
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -36,7 +42,10 @@ _FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The concrete adapters of one data directory, opened."""
+    """The concrete adapters of one data directory, opened.
+
+    chat: the language model of all work behind the requests, so that its limits hold for all together.
+    """
 
     store: SqliteRecordStore
     blobs: FileBlobs
@@ -49,6 +58,7 @@ class Engines:
     uploads: LocalShelf
     sight: Sight | None = None
     reranker: Reranker | None = None
+    chat: ChatModel | None = None
     author: SummaryAuthor | None = None
     analyzer: IntentAnalyzer | None = None
 
@@ -78,6 +88,7 @@ async def open_engines(
     await _check_fingerprint(store, embedder, directory, reembed=reembed)
     index = await _open_index(directory / "index", store, embedder, tokenizer)
     stack.push_async_callback(index.aclose)
+    chat = open_chat(settings.vlm, stack)
     return Engines(
         store=store,
         blobs=blobs,
@@ -90,7 +101,8 @@ async def open_engines(
         uploads=uploads,
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),
-        author=open_author(settings, stack, around.timer),
+        chat=chat,
+        author=build_author(settings, chat, around.timer),
         analyzer=open_analyzer(settings, store, stack),
     )
 

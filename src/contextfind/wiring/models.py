@@ -47,13 +47,12 @@ def open_chat(settings: ChatSettings, stack: AsyncExitStack) -> ChatModel | None
     return model
 
 
-def open_author(
-    settings: Settings, stack: AsyncExitStack, timer: Callable[[], float]
+def build_author(
+    settings: Settings, model: ChatModel | None, timer: Callable[[], float]
 ) -> SummaryAuthor | None:
-    """Return what lets `vlm.model` write summaries; None where there is no model, or it shall not."""
+    """Return what lets the model write summaries; None where there is none, or it shall not."""
     knobs = settings.ingestion
-    model = open_chat(settings.vlm, stack) if knobs.model_summaries else None
-    if model is None:
+    if model is None or not knobs.model_summaries:
         return None
     rules = AuthorRules(
         calls=settings.vlm.concurrency,
