@@ -25,6 +25,7 @@ from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import HierarchicalRetriever
 from tests.builders import NOON
+from tests.households import household
 
 ANN = RequestContext(Identity("acme", "ann"), "r1")
 BEN = RequestContext(Identity("acme", "ben"), "r2")
@@ -294,3 +295,12 @@ async def test_an_index_that_is_wrong_shows_nobody_anything(house: House) -> Non
     house.index = LyingIndex(locker.id)
     await house.index.follow(await house.store.changes(0, 1_000))
     assert (await house.finder().find(ANN, FindQuestion("rollback a release"))).total == 0
+
+
+async def test_words_that_are_neighbours_in_the_question_as_it_was_asked_lift_a_text() -> None:
+    async with household() as house:
+        await house.add({"x.md": "cache pancake queue", "y.md": "pancake cache queue"})
+        asked = "queue deploy cache queue"  # each word once would leave `cache queue` apart
+        best, other = await house.find(asked, where=OneOf("level", frozenset({"2"})))
+    assert (best.uri.name, other.uri.name) == ("y.md", "x.md")
+    assert best.score > other.score
