@@ -94,7 +94,7 @@ class RetrievalSettings(Section):
     )
     collapse_duplicates: bool = Field(
         default=True,
-        description="Files whose best passages say the same share one place: the best is shown, the others are named in its `match_reason`. false: each has a place of its own.",
+        description="Files whose best passages say the same share one place: the best is shown, the others are named in its `match_reason`, and directories that are there for them alone are passed over. false: each has a place of its own.",
     )
     hotness_alpha: Share = Field(
         default=_HOTNESS.alpha,
