@@ -143,10 +143,12 @@ class Office:
             seconds,
         )
         archivist = Archivist(desk)
-        retrying = Retrying(archivist, self.jobs, lambda: self.now, self.waits)
-        self.committer = Committer(self.sessions, archivist, retrying, self.jobs, lambda: self.now)
+        self.retrying = Retrying(archivist, self.jobs, lambda: self.now, self.waits)
+        self.committer = Committer(
+            self.sessions, archivist, self.retrying, self.jobs, lambda: self.now
+        )
         self.jobs.take_on(self.committer)
-        self.jobs.take_on(retrying)
+        self.jobs.take_on(self.retrying)
 
     def _id(self) -> str:
         return f"job{next(self.numbers)}"

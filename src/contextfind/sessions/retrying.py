@@ -37,6 +37,7 @@ class Retrying:
         self._clock = clock
         self._waits = waits
         self._waiting: dict[str, tuple[str, Uri]] = {}  # by job: account and session
+        self._starting: set[tuple[str, Uri]] = set()  # those whose job is being saved
 
     async def later(self, identity: Identity, session_id: str, tries: int = 0) -> bool:
         """Have what a session is owed tried again; False after the last of the tries.
@@ -46,10 +47,15 @@ class Retrying:
         place = session_uri(identity, session_id)
         if tries >= len(self._waits):
             return False
-        if (identity.account, place) not in self._waiting.values():
+        mine = (identity.account, place)
+        if mine not in self._waiting.values() and mine not in self._starting:
             spec = {"session_id": session_id, "root_uri": place.text, "tries": tries}
-            job = await self._jobs.start(identity, SESSION_RETRY, spec)
-            self._waiting[job.id] = (identity.account, place)
+            self._starting.add(mine)
+            try:
+                job = await self._jobs.start(identity, SESSION_RETRY, spec)
+                self._waiting[job.id] = mine
+            finally:
+                self._starting.discard(mine)
         return True
 
     def place(self, job: Job) -> Uri:

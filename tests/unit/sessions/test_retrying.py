@@ -1,6 +1,7 @@
 import asyncio
 from datetime import timedelta
 
+from contextfind.adapters.memory.jobs import MemoryJobStore
 from contextfind.ports import Job, JobState
 from contextfind.sessions.retrying import SESSION_RETRY
 from tests.builders import NOON
@@ -53,6 +54,23 @@ async def test_what_is_owed_waits_once_however_many_commits_fail_and_keeps_none_
             assert (await here.commit()).state is JobState.COMPLETED
         [job] = await retries(here)
         assert (job.state, job.stage) == (JobState.RUNNING, "waiting")
+
+
+class SlowJobs(MemoryJobStore):
+    """Lets others go on while it saves, as a file does."""
+
+    async def save(self, job: Job) -> None:
+        await asyncio.sleep(0)
+        await super().save(job)
+
+
+async def test_what_is_owed_waits_once_also_when_two_ask_for_it_at_once() -> None:
+    async with office(None, FakeExtractor()) as here:
+        here.job_store = SlowJobs()
+        here.open()
+        asked = (here.retrying.later(ANN, name) for name in ("s1", "s1", "s2", "s1"))
+        assert await asyncio.gather(*asked) == [True] * 4
+        assert sorted(job.spec["session_id"] for job in await retries(here)) == ["s1", "s2"]
 
 
 async def test_what_is_owed_is_tried_after_a_restart_when_its_time_has_come() -> None:
