@@ -32,3 +32,22 @@ async def test_what_is_compared_is_what_the_house_embeds() -> None:
     embedder = Listening()
     await Comparer(embedder, lambda *_: None).compare(sample)
     assert embedder.heard == [passage.embedded_text] != [passage.indexed_text]
+
+
+async def test_cosines_and_words_are_those_that_a_find_scores_by() -> None:
+    texts = {"apart": ["cache pancake queue"], "near": ["pancake cache queue"]}
+    texts["long"] = ["cache pancake queue", "soup"]
+    held = {
+        Uri.parse(f"viking://resources/set/{name}.md"): tuple(
+            make_passage(at, "", text, "") for at, text in enumerate(parts)
+        )
+        for name, parts in texts.items()
+    }
+    asked = Question("queue deploy cache queue", None, dict.fromkeys(held, 1))
+    judged = await Comparer(HashEmbedder("t"), lambda *_: None).compare(
+        Sample("set", texts=held, questions=[asked])
+    )
+    apart, long, near = range(3)  # columns by address
+    assert judged.words[0, near] > judged.words[0, apart]
+    assert judged.words[0, near] - judged.words[0, apart] < 0.3
+    assert judged.cosines[0, long] < judged.cosines[0, apart]
