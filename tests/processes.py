@@ -58,7 +58,7 @@ class ServerProcess:
             assert self.process is not None
             assert self.process.poll() is None, self.output()
             try:
-                if httpx.get(f"{self.url}/health", timeout=1).status_code == 200:
+                if self.http.get("/health", timeout=1).status_code == 200:
                     return time.monotonic() - started
             except httpx.TransportError:
                 time.sleep(0.02)  # noqa: TID251 - a test waits for another process

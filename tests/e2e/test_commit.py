@@ -46,12 +46,12 @@ def test_r088_a_commit_that_was_killed_is_finished_behind_the_next_start(tmp_pat
             message = {"role": "user", "content": SAID}
             server.call("POST", "/api/v1/sessions/s/messages", json=message)
             task_id = server.call("POST", "/api/v1/sessions/s/commit")["task_id"]
-            assert stub.asked.wait(10)
+            assert stub.asked.wait(60)
             server.kill()
         stub.asked.clear()
         with started(data, stub) as server:  # the model still hangs
             server.wait_healthy()
-            assert stub.asked.wait(10)
+            assert stub.asked.wait(60)
             shown = server.call("GET", "/api/v1/sessions/s/archives/archive_001")
             assert shown["abstract"] == SAID
             assert server.call("GET", f"/api/v1/tasks/{task_id}")["status"] == "running"
