@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from contextfind.domain.identity import Identity
 
+LAST_MESSAGES = 5  # that a planner is told: a question refers to what was said shortly before
+
 
 @dataclass(frozen=True, slots=True)
 class SessionMessage:

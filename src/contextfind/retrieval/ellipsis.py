@@ -10,11 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from contextfind.domain.conversation import Conversation, SessionMessage
+from contextfind.domain.conversation import LAST_MESSAGES, Conversation, SessionMessage
 from contextfind.domain.function_words import STOP
 from contextfind.domain.queries import QueryPlan, TypedQuery
 from contextfind.retrieval import plans
-from contextfind.retrieval.prompting import LAST_MESSAGES
 from contextfind.retrieval.small_talk import is_small_talk
 
 _UNPLANNED = "No language model plans searches here: the query is searched as it was asked."

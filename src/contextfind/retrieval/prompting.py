@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from contextfind.domain.conversation import Conversation
+from contextfind.domain.conversation import LAST_MESSAGES, Conversation
 from contextfind.domain.languages import has_letters, is_chinese
 from contextfind.domain.plain_text import plain_text
 from contextfind.domain.tokens import BYTES, estimated_tokens, shortened
 from contextfind.ports import Message
 
-LAST_MESSAGES = 5
 # Shares of what the instructions leave: the messages together have half of it. None borrows from
 # another, so that each is always there, however long the others are.
 _QUERY = 0.2

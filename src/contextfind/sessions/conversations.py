@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.conversation import (
+    LAST_MESSAGES,
     Archive,
     ArchiveState,
     Conversation,
@@ -20,7 +21,6 @@ from contextfind.ports import Clock, IdMaker, SessionStore
 from contextfind.sessions.budget import SessionContext, summarised, within
 from contextfind.sessions.messages import Said, message_of
 
-LAST_MESSAGES = 5  # that a planner is told: a question refers to what was said shortly before
 _FIRST_LOOK = 200  # messages read at once; a budget that holds more is looked for in longer steps
 _STEP = 4
 _ARCHIVES_TOLD = 100  # newest ones among which a budget is shared; more abstracts are no context
