@@ -19,8 +19,8 @@ async def while_awaited(request: Request, deadline: float | None) -> AsyncIterat
     body of the request must have been read.
 
     Raises:
-        DeadlineExceededError: the deadline has passed, or the caller has hung up; then
-            nobody reads the answer.
+        DeadlineExceededError: the deadline has passed, or the caller has hung up; then nobody reads
+            the answer.
 
     """
     bound = asyncio.timeout_at(deadline)
@@ -42,4 +42,5 @@ async def _until_left(receive: Receive, bound: asyncio.Timeout) -> None:
     """End the time as soon as the caller hangs up."""
     while (await receive())["type"] != "http.disconnect":
         pass
-    bound.reschedule(asyncio.get_running_loop().time())
+    if not bound.expired():  # else what was awaited is being cleared away already
+        bound.reschedule(asyncio.get_running_loop().time())

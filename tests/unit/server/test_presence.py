@@ -1,0 +1,68 @@
+import asyncio
+import gc
+
+import pytest
+from starlette.requests import Request
+from starlette.types import Message
+
+from contextfind.domain.errors import DeadlineExceededError
+from contextfind.server.presence import while_awaited
+
+
+def request_of(left: asyncio.Event) -> Request:
+    async def receive() -> Message:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    return Request({"type": "http"}, receive)
+
+
+@pytest.mark.parametrize("deadline", [None, 10.0**9])
+async def test_what_is_awaited_ends_when_the_caller_leaves(deadline: float | None) -> None:
+    left = asyncio.Event()
+    left.set()
+    with pytest.raises(DeadlineExceededError):
+        async with while_awaited(request_of(left), deadline):
+            await asyncio.Event().wait()
+
+
+async def test_a_caller_may_leave_while_what_came_too_late_is_cleared_away(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    left = asyncio.Event()
+    with pytest.raises(DeadlineExceededError):
+        async with while_awaited(request_of(left), 0.0):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                left.set()
+                for _ in range(3):
+                    await asyncio.sleep(0)
+    gc.collect()
+    assert caplog.text == ""
+
+
+async def test_what_ends_in_time_is_told_and_so_is_what_fails() -> None:
+    request = request_of(asyncio.Event())
+    there = asyncio.all_tasks()
+    async with while_awaited(request, None):
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with while_awaited(request, None):
+            raise TimeoutError
+    assert asyncio.all_tasks() == there
+
+
+async def test_a_task_that_is_cancelled_from_outside_stays_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def serve() -> None:
+        async with while_awaited(request_of(asyncio.Event()), None):
+            begun.set()
+            await asyncio.Event().wait()
+
+    serving = asyncio.create_task(serve())
+    await begun.wait()
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
