@@ -42,5 +42,4 @@ async def _until_left(receive: Receive, bound: asyncio.Timeout) -> None:
     """End the time as soon as the caller hangs up."""
     while (await receive())["type"] != "http.disconnect":
         pass
-    if not bound.expired():  # else what was awaited is being cleared away already
-        bound.reschedule(asyncio.get_running_loop().time())
+    bound.reschedule(asyncio.get_running_loop().time())
