@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from starlette.types import Message
@@ -32,15 +33,7 @@ async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route):
         async def send(message: Message) -> None:
             answers.append(message)
 
-        scope = {
-            "type": "http",
-            "method": "POST",
-            "path": f"/api/v1/{route}",
-            "query_string": b"",
-            "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
-            "client": ("127.0.0.1", 1),
-        }
-        request = asyncio.create_task(app(scope, receive, send))
+        request = asyncio.create_task(app(_scope(route), receive, send))
         async with asyncio.timeout(10):
             await watched.wait()
         assert house.finder.asked or house.settling.asked
@@ -52,7 +45,46 @@ async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route):
         assert answers[0]["status"] == 504  # that nobody reads
 
 
+async def test_what_a_stop_of_the_server_cuts_off_is_answered():
+    house = FakeHouse()
+    house.finder.seconds = 600
+    app = app_of(house)
+    async with calling(app):
+        begun = asyncio.Event()
+        answers: list[Message] = []
+
+        async def receive() -> Message:
+            if house.finder.asked:
+                begun.set()
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": b'{"query": "x"}'}
+
+        async def send(message: Message) -> None:
+            answers.append(message)
+
+        request = asyncio.create_task(app(_scope("search/find"), receive, send))
+        await begun.wait()
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+    assert answers[0]["status"] == 503
+    error = json.loads(answers[1]["body"])["error"]
+    assert error["code"] == "UNAVAILABLE"
+    assert error["details"] == {"retryable": True}
+
+
 async def test_an_answer_in_time_leaves_no_task_behind(api):
     there = asyncio.all_tasks()
     await api.find(query="x")
     assert asyncio.all_tasks() == there
+
+
+def _scope(route: str) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": f"/api/v1/{route}",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 1),
+    }

@@ -1,5 +1,6 @@
-"""A client of a real process hangs up while a model thinks: the model is not asked any longer."""
+"""A client of a real process hangs up, or the process stops, while a model thinks."""
 
+import concurrent.futures
 import json
 import socket
 import socketserver
@@ -11,7 +12,9 @@ import pytest
 
 from tests.processes import ServerProcess
 
-BODY = json.dumps({"query": "how do we undo it?", "session_id": "s"}).encode()
+SEARCH = "/api/v1/search/search"
+ASKED = {"query": "how do we undo it?", "session_id": "s"}
+BODY = json.dumps(ASKED).encode()
 REQUEST = (
     b"POST /api/v1/search/search HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
@@ -47,9 +50,8 @@ def model() -> Iterator[SilentModel]:
         server.shutdown()
 
 
-def test_a_client_that_hangs_up_ends_what_the_model_was_asked(
-    model: SilentModel, tmp_path: Path
-) -> None:
+@pytest.fixture
+def server(model: SilentModel, tmp_path: Path) -> Iterator[ServerProcess]:
     conf = {
         "vlm": {
             "model": "m",
@@ -63,13 +65,33 @@ def test_a_client_that_hangs_up_ends_what_the_model_was_asked(
     (tmp_path / "ov.conf").write_text(json.dumps(conf))
     with ServerProcess(tmp_path / "data", "--config", str(tmp_path / "ov.conf")).start() as server:
         server.wait_healthy()
-        for _ in range(3):
-            with socket.create_connection(("127.0.0.1", server.port)) as client:
-                client.sendall(REQUEST)
-                assert model.came.acquire(timeout=60)
-                assert not model.left.acquire(blocking=False)
-            assert model.left.acquire(timeout=60)  # by itself it would take five minutes
-        assert server.http.get("/health").json()["healthy"] is True
+        yield server
         assert server.stop() == 0
         for fault in ("Task was destroyed", "never retrieved", "Traceback"):
             assert fault not in server.output()
+
+
+def test_a_client_that_hangs_up_ends_what_the_model_was_asked(
+    model: SilentModel, server: ServerProcess
+) -> None:
+    for _ in range(3):
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(REQUEST)
+            assert model.came.acquire(timeout=60)
+            assert not model.left.acquire(blocking=False)
+        assert model.left.acquire(timeout=60)  # by itself it would take five minutes
+    assert server.http.get("/health").json()["healthy"] is True
+
+
+def test_a_search_that_a_stop_does_not_wait_for_is_answered_in_the_envelope(
+    model: SilentModel, server: ServerProcess
+) -> None:
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(server.http.post, SEARCH, json=ASKED)
+        assert model.came.acquire(timeout=60)
+        assert server.stop() == 0
+        answer = waiting.result()
+    assert answer.status_code == 503
+    assert answer.json()["error"]["code"] == "UNAVAILABLE"
+    assert answer.json()["error"]["details"] == {"retryable": True}
+    assert model.left.acquire(timeout=60)

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.intake import indexing
@@ -50,7 +51,7 @@ async def serve_until_told(run: Run) -> None:
         await stack.enter_async_context(indexing(house, run.sources, up))
         app = create_app(lambda: nullcontext(house), rules_from(run.settings))
         config = uvicorn.Config(
-            app,
+            _ending_quietly(app),
             log_config=None,
             access_log=False,
             server_header=False,
@@ -66,6 +67,19 @@ async def serve_until_told(run: Run) -> None:
         server = _Server(config, announce)
         server.obey_signals()
         await server.serve(sockets=[run.listener])
+
+
+def _ending_quietly(app: ASGIApp) -> ASGIApp:
+    """Return the application; that it was cancelled, at a stop, is no fault for the log to tell."""
+
+    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:  # nobody is above: this is all of the task
+            if scope["type"] != "http":
+                raise
+
+    return served
 
 
 def rules_from(settings: Settings) -> ServerRules:

@@ -1,5 +1,6 @@
 """From anything that goes wrong to the failure envelope; nothing passes unshaped."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from contextfind.domain.errors import (
     ContextFindError,
     InvalidArgumentError,
     NotFoundError,
+    UnavailableError,
     UnimplementedError,
 )
 from contextfind.server.context import request_id_of
@@ -23,6 +25,8 @@ from contextfind.server.sentences import sentence
 from contextfind.server.unbuilt import hint_for
 
 _ALIKE = 0.75  # of 1; less alike is no typing mistake any more
+
+_STOPPING = "the server is stopping and does not wait for this answer; ask again in a while"
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +41,10 @@ class FailureBarrier:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the request; after the first byte of an answer a failure can only be logged."""
+        """Serve the request; after the first byte of an answer a failure can only be logged.
+
+        One that is cancelled, as those are that a stop of the server does not wait for, is answered too.
+        """
         if scope["type"] != "http":  # a start that fails has its own way to say so
             await self.app(scope, receive, send)
             return
@@ -50,6 +57,10 @@ class FailureBarrier:
 
         try:
             await self.app(scope, receive, watched)
+        except asyncio.CancelledError:
+            if not started:
+                await failed(UnavailableError(_STOPPING, {"retryable": True}))(scope, receive, send)
+            raise
         except Exception as error:  # noqa: BLE001 - the one place
             place = "query" if scope["method"] in _WITHOUT_BODY else "body"
             answer = answer_to(error, request_id_of(scope), place)
