@@ -131,6 +131,7 @@ class Jobs:
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
+        told = "" if timeout is None else f"{round(timeout, 2):g}"
         while True:
             running = self._running.get(job_id)
             beats = 0 if running is None else running.changed.beats
@@ -140,7 +141,7 @@ class Jobs:
             left = None if end is None else end - loop.time()
             if left is not None and left <= 0:
                 raise DeadlineExceededError(
-                    f"task {job_id} is not finished after {timeout:g} s and goes on; "
+                    f"task {job_id} is not finished after {told} s and goes on; "
                     f"ask GET /api/v1/tasks/{job_id}",
                     {"task_id": job_id},
                 )

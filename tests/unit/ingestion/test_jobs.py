@@ -240,6 +240,14 @@ async def test_waiting_ends_with_the_way_to_ask_again(house: Household) -> None:
         await house.jobs.finished(ANN, job.id, 0)
 
 
+async def test_waiting_tells_its_time_as_people_do(house: Household) -> None:
+    baking = Baking()
+    house.jobs.take_on(baking)
+    job = await house.jobs.start(ANN, "bake", {"where": "viking://user/ann/oven"})
+    with pytest.raises(DeadlineExceededError, match=r"after 0\.01 s and goes on"):
+        await house.jobs.finished(ANN, job.id, 0.0099974)
+
+
 async def test_a_cancelled_job_says_so(house: Household) -> None:
     job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     assert (await house.jobs.cancel(ANN, job.id)).state is JobState.CANCELLED
