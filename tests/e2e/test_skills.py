@@ -57,6 +57,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         added = process.call("POST", SKILLS, json=body)
         assert added["status"] == "success"
         assert [one["name"] for one in added["skills"]] == ["roll-back-release", "提取PDF表格"]
+        # the directory above them is summarised behind the answer, and counts in the words' worth
+        process.call("POST", "/api/v1/system/wait", json={"timeout": 60})
         yield process
 
 
