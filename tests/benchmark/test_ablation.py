@@ -8,14 +8,18 @@ import pytest
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.answering.measures import Quality
+from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration
+from contextfind.domain.uri import ROOT
 from contextfind.ports.models import Purpose
+from contextfind.retrieval.walk import Ask
 from examples.screen import screen
 from tests.benchmark.ablation import Bench, as_json, chosen, library, measure
 from tests.benchmark.sets import RetrievalSet
 from tests.benchmark.tables import ablation_table, left_out, sweep_tables
-from tests.benchmark.variants import ABLATIONS, FULL, Recipe, constants
+from tests.benchmark.variants import ABLATIONS, FILES, FULL, Recipe, Variant, constants
 from tests.benchmark.vectors import RememberingEmbedder
+from tests.builders import unit
 from tests.households import ANN
 
 DOCUMENTS = {
@@ -48,6 +52,17 @@ async def test_every_variant_is_measured_on_every_set(tmp_path: Path) -> None:
     table = ablation_table(ABLATIONS, figures, ["small"]).splitlines()
     assert len(table) == len(ABLATIONS) + 2
     assert table[2] == "| full | 1.000 [1.000, 1.000] | 1.000 |"
+
+
+@pytest.mark.parametrize("rule", [True, False])
+async def test_the_rule_for_other_languages_can_be_left_out(tmp_path: Path, *, rule: bool) -> None:
+    variant, scope = Variant("v", foreign_rule=rule), Scope("acme", "ann", (ROOT,))
+    async with library(bench(tmp_path), small_set(), Recipe.HOUSE) as house:
+        retriever = variant.retriever(house.index, Calibration(0.0, 1.0))
+        walk = await retriever.retrieve(
+            Ask(scope, FILES, 10, unit(1, HashEmbedder("t").dimension), ("unheard",))
+        )
+    assert walk.judge.words_known is not rule
 
 
 @pytest.mark.parametrize(

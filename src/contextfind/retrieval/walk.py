@@ -8,7 +8,7 @@ from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
-from contextfind.ports import Probe, SearchIndex
+from contextfind.ports import Hit, Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
 from contextfind.retrieval.judging import Judge, known_share
 from contextfind.retrieval.reranking import Hearing
@@ -85,7 +85,7 @@ class HierarchicalRetriever:
             self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
         )
         leaves, directories = await self._index.search(probes)
-        judge = Judge(self._calibration, self._scores, known_share((*leaves, *directories)))
+        judge = self._judge((*leaves, *directories))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
@@ -103,6 +103,9 @@ class HierarchicalRetriever:
     async def explain(self, walk: Walk) -> Sequence[str]:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
+
+    def _judge(self, hits: Sequence[Hit]) -> Judge:
+        return Judge(self._calibration, self._scores, known_share(hits))
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
         """Ask each directory twice in one round trip: for doors, and for hits to keep (returned)."""
