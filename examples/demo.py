@@ -37,7 +37,7 @@ class Question:
 
 QUESTIONS = (
     Question(
-        "What share of the depots gets the Atlas canary, and for how long?",
+        "How long does the Atlas canary run, and on how many depots?",
         "English, a document",
         "resources/handbook/projects/atlas/release.md",
     ),
