@@ -26,12 +26,13 @@ from contextfind.cli.complaint import Complaint, ExitCode, about
 from contextfind.cli.configuring import ConfigFile, settings_from
 from contextfind.cli.judged import JudgedSet, Question, read_judged
 from contextfind.cli.meter import Meter, meter
-from contextfind.cli.places import OwnHouse, Place, Server, own_house
-from contextfind.cli.screen import complain, say, show, show_text, table
+from contextfind.cli.opening import opened
+from contextfind.cli.outfile import STDOUT, save_text
+from contextfind.cli.places import OwnHouse, Place, Server
+from contextfind.cli.screen import complain, say, show, table
 from contextfind.client import AsyncClient, ClientError
 from contextfind.domain.errors import ContextFindError
 
-STDOUT = Path("-")  # as a file
 _AT_ONCE = 4  # questions side by side: a chat model is waited for, the rest has two cores
 
 app = typer.Typer()
@@ -174,7 +175,7 @@ async def _place(plan: Plan, judged: JudgedSet) -> AsyncIterator[Place]:
         settings = settings_from(plan.config, {"storage.path": str(folder)}).settings
         if plan.rows is not None and not settings.vlm.model:
             say("no chat model is configured (vlm.model): the rows hold contexts and no answers")
-        async with own_house(settings) as house:
+        async with opened(settings) as house:
             yield OwnHouse(house, thinking=plan.thinking)
 
 
@@ -248,18 +249,8 @@ def _json(value: object, indent: int | None = None) -> str:
 def _write(plan: Plan, found: Sequence[Evaluated]) -> None:
     if plan.rows is not None:
         lines = [f"{_json(row)}\n" for one in found for row in one.rows]
-        _save(plan.rows, "".join(lines))
+        save_text(plan.rows, "".join(lines))
     if plan.json is not None:
-        _save(plan.json, f"{_json([_figures(one) for one in found], 1)}\n")
+        save_text(plan.json, f"{_json([_figures(one) for one in found], 1)}\n")
     if STDOUT not in (plan.json, plan.rows):
         _show(found, answers=plan.rows is not None)
-
-
-def _save(file: Path, text: str) -> None:
-    if file == STDOUT:
-        show_text(text)
-        return
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Complaint(f"cannot write {file}: {error.strerror}", ExitCode.USAGE) from error

@@ -16,10 +16,10 @@ from contextfind.answering.measures import Interval, interval_of
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, settings_from
 from contextfind.cli.meter import meter
+from contextfind.cli.outfile import STDOUT, save_text
 from contextfind.cli.screen import complain, say, show, show_text, table
 from contextfind.config.chat import ChatSettings
 
-STDOUT = Path("-")  # as a file
 _FIELDS = ("question", "contexts", "answer", "ground_truth", "outcome")
 
 app = typer.Typer()
@@ -100,7 +100,8 @@ def grade(
         found = read_rows(rows)
         report = asyncio.run(graded(_judge(config), found, settings_of(config).concurrency))
         if json_file is not None:
-            _save(json_file, report)
+            text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, allow_nan=False)
+            save_text(json_file, f"{text}\n")
     except Complaint as complaint:
         complain(complaint)
         raise typer.Exit(complaint.exit_code) from complaint
@@ -199,14 +200,3 @@ def _row(file: Path, number: int, line: str) -> tuple[Judged, bool]:
 def _is_row(row: object) -> bool:
     known = isinstance(row, dict) and all(field in row for field in _FIELDS)
     return known and isinstance(row["contexts"], list)  # type: ignore[index]
-
-
-def _save(file: Path, report: Report) -> None:
-    text = json.dumps(report.as_json(), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    if file == STDOUT:
-        show_text(text)
-        return
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Complaint(f"cannot write {file}: {error.strerror}", ExitCode.USAGE) from error

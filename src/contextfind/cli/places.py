@@ -4,8 +4,7 @@ import asyncio
 import io
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -17,8 +16,6 @@ from contextfind.cli.intake import LOOK_SECONDS, OWNER
 from contextfind.cli.judged import JudgedSet, Question
 from contextfind.cli.meter import Countdown, Meter
 from contextfind.client import AsyncClient
-from contextfind.config.model import Settings
-from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
 from contextfind.domain.identity import RequestContext
 from contextfind.domain.queries import FindQuestion, RetrieverMode
 from contextfind.domain.uri import Uri
@@ -134,30 +131,6 @@ class Server:
         target = (question.target or root).text
         found = await ask(question.text, target_uri=target, level=2, limit=limit)
         return [Uri.parse(hit.uri) for hit in found.hits]
-
-
-@asynccontextmanager
-async def own_house(settings: Settings) -> AsyncIterator[House]:
-    """Give an open house.
-
-    Raises:
-        Complaint: the data cannot be opened.
-
-    """
-    async with AsyncExitStack() as stack:
-        try:
-            house = await stack.enter_async_context(House.open(settings))
-        except ConfigError as error:
-            raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
-        except FailedPreconditionError as error:
-            raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
-        except ContextFindError as error:
-            raise Complaint(
-                f"cannot start: {error}; look closer with: contextfind doctor",
-                ExitCode.FAILED,
-                error.code,
-            ) from error
-        yield house
 
 
 def archive_of(judged: JudgedSet) -> bytes:

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.intake import indexing
+from contextfind.cli.opening import opened
 from contextfind.cli.startup import Source
 from contextfind.config.model import Settings
-from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
-from contextfind.wiring import House
 
 STOP_SECONDS = 3  # requests under way get this long when the server is told to stop
 
@@ -47,7 +45,10 @@ async def serve_until_told(run: Run) -> None:
     """
     up = asyncio.Event()
     async with AsyncExitStack() as stack:
-        house = await _opened(run, stack)
+        served = [source.path for source in run.sources]
+        house = await stack.enter_async_context(
+            opened(run.settings, served=served, reembed=run.reembed)
+        )
         await stack.enter_async_context(indexing(house, run.sources, up))
         app = create_app(lambda: nullcontext(house), rules_from(run.settings))
         config = uvicorn.Config(
@@ -122,22 +123,3 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
-
-
-async def _opened(run: Run, stack: AsyncExitStack) -> House:
-    """Open the house; it is closed with the stack."""
-    served = [source.path for source in run.sources]
-    try:
-        return await stack.enter_async_context(
-            House.open(run.settings, served=served, reembed=run.reembed)
-        )
-    except ConfigError as error:
-        raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
-    except FailedPreconditionError as error:
-        raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
-    except ContextFindError as error:
-        raise Complaint(
-            f"cannot start: {error}; look closer with: contextfind doctor",
-            ExitCode.FAILED,
-            error.code,
-        ) from error
