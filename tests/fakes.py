@@ -1,12 +1,14 @@
 """Stand-ins for engines and models: deterministic, instant, honest to their ports."""
 
+import asyncio
+import json
 import re
 from collections.abc import Mapping, Sequence
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import Matrix
-from contextfind.ports import Purpose
+from contextfind.ports import Message, Purpose
 
 
 class SimpleTokenizer:
@@ -50,3 +52,41 @@ class FakeReranker:
         if self.down is not None:
             raise self.down
         return [self.scores.get(text) for text in documents]
+
+
+class FakeChat:
+    """A `ChatModel` that says one thing, raises it, or (None) says nothing ever.
+
+    answer: a text as it is, anything else as JSON. asked: the messages of each call. tokens, structured: what each
+    call must allow and ask for; tokens None: any number.
+    """
+
+    def __init__(
+        self, answer: object, name: str = "fake", *, tokens: int | None, structured: bool = True
+    ) -> None:
+        self.answer = answer
+        self.name = name
+        self.asked: list[Sequence[Message]] = []
+        self._tokens = tokens
+        self._structured = structured
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        max_tokens: int,
+        schema: Mapping[str, object] | None = None,
+    ) -> str:
+        """Return the answer."""
+        assert messages
+        assert schema if self._structured else schema is None
+        assert max_tokens > 0
+        assert self._tokens in (None, max_tokens)
+        self.asked.append(messages)
+        if isinstance(self.answer, UnavailableError):
+            raise self.answer
+        if self.answer is None:
+            await asyncio.Event().wait()
+        return self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
+
+    async def aclose(self) -> None:
+        """Hold nothing that could be let go."""

@@ -6,8 +6,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -105,3 +107,20 @@ class ServerProcess:
         self.kill()
         self.http.close()
         self._output.close()
+
+
+@contextmanager
+def killed_after(
+    server: ServerProcess, acknowledged: Sized, acknowledgements: int
+) -> Iterator[None]:
+    """Kill the server with -9 as soon as so much was acknowledged of what is done inside."""
+
+    def kill_when_due() -> None:
+        while len(acknowledged) < acknowledgements:
+            time.sleep(0.002)  # noqa: TID251 - a test waits for another process
+        server.kill()
+
+    killer = threading.Thread(target=kill_when_due)
+    killer.start()
+    yield
+    killer.join()

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import io
-import threading
 import time
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.processes import ServerProcess
+from tests.processes import ServerProcess, killed_after
 
 FILES = 120
 INGESTED = 300  # enough for a kill to come in the middle
@@ -53,18 +52,12 @@ def test_every_acknowledged_write_survives_and_none_is_half_visible(
     acknowledged: set[int] = set()
     with ServerProcess(tmp_path / "data") as server:
         server.start().wait_healthy()
-
-        def kill_when_due() -> None:
-            while len(acknowledged) < acknowledgements:
-                time.sleep(0.002)  # noqa: TID251 - a test waits for another process
-            server.kill()
-
-        killer = threading.Thread(target=kill_when_due)
-        killer.start()
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        with (
+            killed_after(server, acknowledged, acknowledgements),
+            concurrent.futures.ThreadPoolExecutor(8) as pool,
+        ):
             for number in range(FILES):
                 pool.submit(write, server, number, acknowledged)
-        killer.join()
     assert acknowledgements <= len(acknowledged) < FILES
     with ServerProcess(tmp_path / "data") as server:
         server.start().wait_healthy()

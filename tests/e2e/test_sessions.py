@@ -2,14 +2,13 @@
 
 import concurrent.futures
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.processes import ServerProcess
+from tests.processes import ServerProcess, killed_after
 
 SESSIONS = 50
 MESSAGES = 60
@@ -46,18 +45,12 @@ def test_every_acknowledged_message_survives_a_kill_and_is_there_once(
     acknowledged: set[str] = set()
     with ServerProcess(tmp_path / "data") as server:
         server.start().wait_healthy()
-
-        def kill_when_due() -> None:
-            while len(acknowledged) < acknowledgements:
-                time.sleep(0.002)  # noqa: TID251 - a test waits for another process
-            server.kill()
-
-        killer = threading.Thread(target=kill_when_due)
-        killer.start()
-        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        with (
+            killed_after(server, acknowledged, acknowledgements),
+            concurrent.futures.ThreadPoolExecutor(8) as pool,
+        ):
             for session, name in SAID:
                 pool.submit(say, server, session, name, acknowledged)
-        killer.join()
     assert acknowledgements <= len(acknowledged) < len(SAID)
     with ServerProcess(tmp_path / "data") as server:
         server.start().wait_healthy()

@@ -1,6 +1,5 @@
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,7 @@ from contextfind.domain.errors import UnavailableError
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.author import AuthorRules, SummaryAuthor
 from contextfind.ingestion.summarising import ChildNote
-from contextfind.ports import Message
+from tests.fakes import FakeChat
 
 PLACE = ("acme", Uri("viking://resources/ops"))
 CHILDREN = [
@@ -21,37 +20,19 @@ CHILDREN = [
 GOOD = {"abstract": "How services go out.", "overview": "- **deploy.md** — the steps"}
 
 
-class FakeChat:
-    """Answers the same again and again, or fails; writes down what it was asked."""
+class Writing(FakeChat):
+    """Is asked for summaries of at most 900 tokens."""
 
     def __init__(self, answer: object = GOOD, name: str = "fake") -> None:
-        self.answer = answer
-        self.name = name
-        self.asked: list[Sequence[Message]] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        max_tokens: int,
-        schema: Mapping[str, object] | None = None,
-    ) -> str:
-        assert schema is not None
-        assert max_tokens == 900
-        self.asked.append(messages)
-        if isinstance(self.answer, UnavailableError):
-            raise self.answer
-        return self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
-
-    async def aclose(self) -> None:
-        return
+        super().__init__(answer, name, tokens=900)
 
 
-def author(model: FakeChat, characters: int = 12_000) -> SummaryAuthor:
+def author(model: Writing, characters: int = 12_000) -> SummaryAuthor:
     return SummaryAuthor(model, AuthorRules(4, characters, 900), lambda: 0.0)
 
 
 async def test_both_summaries_come_from_one_call() -> None:
-    model = FakeChat()
+    model = Writing()
     written = await author(model).write(PLACE, CHILDREN)
     assert written is not None
     assert written.abstract == "How services go out."
@@ -62,7 +43,7 @@ async def test_both_summaries_come_from_one_call() -> None:
 
 
 async def test_the_children_are_told_as_data_directories_first() -> None:
-    model = FakeChat()
+    model = Writing()
     await author(model).write(PLACE, CHILDREN)
     system, user = model.asked[0]
     assert "language in which most of the entries" in system.text
@@ -82,7 +63,7 @@ async def test_the_children_are_told_as_data_directories_first() -> None:
      ("リリースの前にサーバーのようすをたしかめる", False)],
 )  # fmt: skip
 async def test_the_prompt_is_chinese_where_the_content_is(abstract: str, chinese: bool) -> None:  # noqa: FBT001
-    model = FakeChat()
+    model = Writing()
     await author(model).write(PLACE, [ChildNote("a.md", abstract, False)])
     assert ("用大多数条目所用的语言" in model.asked[0][0].text) is chinese
 
@@ -90,7 +71,7 @@ async def test_the_prompt_is_chinese_where_the_content_is(abstract: str, chinese
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 400), st.integers(500, 20_000))
 def test_what_is_told_stays_within_its_bounds(count: int, characters: int) -> None:
-    model = FakeChat()
+    model = Writing()
     children = [ChildNote(f"文件{i}" * 30, "摘要" * 128, False) for i in range(count + 1)]
     asyncio.run(author(model, characters).write(PLACE, children))
     told = model.asked[0][1].text
@@ -100,18 +81,18 @@ def test_what_is_told_stays_within_its_bounds(count: int, characters: int) -> No
 
 
 def test_the_digest_tells_whether_the_model_would_hear_something_new() -> None:
-    one = author(FakeChat())
+    one = author(Writing())
     digest = one.digest("ops", CHILDREN)
     assert len(digest) == 64
     assert one.digest("ops", CHILDREN[::-1]) == digest
     assert one.digest("dev", CHILDREN) != digest
     assert one.digest("ops", CHILDREN[:1]) != digest
     assert one.digest("ops", [*CHILDREN[:1], ChildNote("images", "new", True)]) != digest
-    assert author(FakeChat(name="other")).digest("ops", CHILDREN) != digest
+    assert author(Writing(name="other")).digest("ops", CHILDREN) != digest
 
 
 def test_nobody_is_asked_about_nothing_or_about_a_skill() -> None:
-    one = author(FakeChat())
+    one = author(Writing())
     assert one.digest("ops", []) == ""
     assert one.digest("pdf", [ChildNote("SKILL.md", "pdf: Fill in forms.", False)]) == ""
 
@@ -133,12 +114,12 @@ def test_nobody_is_asked_about_nothing_or_about_a_skill() -> None:
 async def test_nonsense_and_failures_are_no_summary_and_say_so(
     answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert await author(FakeChat(answer)).write(PLACE, CHILDREN) is None
+    assert await author(Writing(answer)).write(PLACE, CHILDREN) is None
     assert "viking://resources/ops is quoted from it, not written" in caplog.text
 
 
 async def test_a_model_that_keeps_failing_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
-    model = FakeChat(UnavailableError("down"))
+    model = Writing(UnavailableError("down"))
     one = author(model)
     for _ in range(20):
         assert await one.write(PLACE, CHILDREN) is None
@@ -153,7 +134,7 @@ def test_whatever_is_said_stays_within_the_limits_and_can_be_seen(
     abstract: str, overview: str
 ) -> None:
     answer = {"abstract": f"a{abstract}", "overview": f"# Injected\n\u202eb\x00{overview}"}
-    written = asyncio.run(author(FakeChat(answer)).write(PLACE, CHILDREN))
+    written = asyncio.run(author(Writing(answer)).write(PLACE, CHILDREN))
     assert written is not None
     assert len(written.abstract) <= ABSTRACT_LENGTH
     assert len(written.overview) <= OVERVIEW_LENGTH
@@ -163,7 +144,7 @@ def test_whatever_is_said_stays_within_the_limits_and_can_be_seen(
 
 async def test_many_children_that_are_not_named_are_counted() -> None:
     children = [ChildNote(f"file{i:03}.md", "words " * 40, False) for i in range(300)]
-    written = await author(FakeChat({"abstract": "a", "overview": "Many files. " * 250})).write(
+    written = await author(Writing({"abstract": "a", "overview": "Many files. " * 250})).write(
         PLACE, children
     )
     assert written is not None

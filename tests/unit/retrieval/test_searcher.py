@@ -1,7 +1,6 @@
 """search: from the conversation to a plan, from the plan to hits."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -17,14 +16,13 @@ from contextfind.domain.queries import FindQuestion, QueryPlan, RetrieverMode, T
 from contextfind.domain.records import ContextType
 from contextfind.domain.results import FindResult
 from contextfind.domain.uri import Uri
-from contextfind.ports import Message
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.intent import IntentAnalyzer, IntentRules
 from contextfind.retrieval.plans import LEANING
 from contextfind.retrieval.reranking import Panel
 from contextfind.retrieval.searcher import Searcher
 from tests.builders import NOON
-from tests.fakes import FakeEmbedder, FakeReranker
+from tests.fakes import FakeChat, FakeEmbedder, FakeReranker
 from tests.households import ANN, Household, household
 
 ME = RequestContext(ANN, "r")
@@ -60,31 +58,15 @@ class Sessions:
         return self.told.get(session_id, Conversation())
 
 
-class Planner:
-    """A `ChatModel` that says one thing."""
-
-    name = "planner"
+class Planner(FakeChat):
+    """Is asked for plans."""
 
     def __init__(self, answer: object) -> None:
-        self.answer = answer
-        self.calls = 0
+        super().__init__(answer, "planner", tokens=None)
 
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        max_tokens: int,
-        schema: Mapping[str, object] | None = None,
-    ) -> str:
-        assert messages
-        assert max_tokens
-        assert schema
-        self.calls += 1
-        if isinstance(self.answer, UnavailableError):
-            raise self.answer
-        return json.dumps(self.answer)
-
-    async def aclose(self) -> None:
-        pass
+    @property
+    def calls(self) -> int:
+        return len(self.asked)
 
 
 SESSIONS = Sessions({"s": conversation(*SAID)})

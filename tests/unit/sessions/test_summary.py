@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,9 +9,9 @@ from contextfind.domain.conversation import Archive, ArchiveState, SessionMessag
 from contextfind.domain.documents import ABSTRACT_LENGTH, OVERVIEW_LENGTH
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.tokens import estimated_tokens
-from contextfind.ports import Message
 from contextfind.sessions.summary import Summariser, Summary, SummaryRules
 from tests.builders import NOON, make_message
+from tests.fakes import FakeChat
 
 GOOD = {"abstract": "They brew tea.", "overview": "- The user wants green tea."}
 TALK = [
@@ -21,32 +21,11 @@ TALK = [
 QUOTED = Summary("quoted", "- quoted")
 
 
-class FakeChat:
-    """Answers the same again and again, fails, or hangs; writes down what it was asked."""
-
-    name = "fake"
+class Writing(FakeChat):
+    """Is asked for summaries of at most 900 tokens."""
 
     def __init__(self, answer: object = GOOD) -> None:
-        self.answer = answer
-        self.asked: list[Sequence[Message]] = []
-
-    async def complete(
-        self,
-        messages: Sequence[Message],
-        max_tokens: int,
-        schema: Mapping[str, object] | None = None,
-    ) -> str:
-        assert schema is not None
-        assert max_tokens == 900
-        self.asked.append(messages)
-        if isinstance(self.answer, UnavailableError):
-            raise self.answer
-        if self.answer is None:
-            await asyncio.Event().wait()
-        return self.answer if isinstance(self.answer, str) else json.dumps(self.answer)
-
-    async def aclose(self) -> None:
-        return
+        super().__init__(answer, tokens=900)
 
 
 @pytest.fixture
@@ -55,12 +34,12 @@ async def cpu() -> AsyncIterator[ThreadPoolExecutor]:
         yield pool
 
 
-def of(model: FakeChat | None, cpu: ThreadPoolExecutor, seconds: float = 10.0) -> Summariser:
+def of(model: Writing | None, cpu: ThreadPoolExecutor, seconds: float = 10.0) -> Summariser:
     return Summariser(model, SummaryRules(2_000, 900, seconds), cpu)
 
 
 async def test_both_texts_come_from_one_call(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat()
+    model = Writing()
     written = await of(model, cpu).written(TALK, [], QUOTED)
     assert written == Summary("They brew tea.", "- The user wants green tea.")
     assert len(model.asked) == 1
@@ -69,7 +48,7 @@ async def test_both_texts_come_from_one_call(cpu: ThreadPoolExecutor) -> None:
 async def test_the_conversation_is_told_as_data_with_what_was_said_before(
     cpu: ThreadPoolExecutor,
 ) -> None:
-    model = FakeChat()
+    model = Writing()
     before = [Archive(1, 0, 1, 2, 9, NOON, ArchiveState.DONE, "Coffee.", "They spoke of coffee.")]
     await of(model, cpu).written(TALK, before, QUOTED)
     system, user = model.asked[0]
@@ -85,14 +64,14 @@ async def test_the_conversation_is_told_as_data_with_what_was_said_before(
 
 
 async def test_a_chinese_conversation_is_asked_about_in_chinese(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat()
+    model = Writing()
     await of(model, cpu).written([make_message("m1", "绿茶怎么泡？")], [], QUOTED)
     assert model.asked[0][0].text.startswith("你为一段已归档的对话撰写摘要")
 
 
 @pytest.mark.parametrize("texts", [[], [" "], ["", "\n"]])
 async def test_about_nothing_no_model_is_asked(texts: list[str], cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat()
+    model = Writing()
     messages = [make_message(f"m{at}", text) for at, text in enumerate(texts)]
     assert await of(model, cpu).written(messages, [], QUOTED) is QUOTED
     assert model.asked == []
@@ -119,7 +98,7 @@ async def test_without_a_model_messages_are_quoted(cpu: ThreadPoolExecutor) -> N
 async def test_an_answer_that_cannot_be_used_is_not_asked_for_again(
     answer: str, cpu: ThreadPoolExecutor
 ) -> None:
-    model = FakeChat(answer)
+    model = Writing(answer)
     written = await of(model, cpu).written(TALK, [], QUOTED)
     assert (written.abstract, written.overview) == (QUOTED.abstract, QUOTED.overview)
     assert "model's answer" in written.fault
@@ -128,24 +107,24 @@ async def test_an_answer_that_cannot_be_used_is_not_asked_for_again(
 
 
 async def test_a_fenced_answer_is_taken(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat(f"Here you are:\n```json\n{json.dumps(GOOD)}\n```\n")
+    model = Writing(f"Here you are:\n```json\n{json.dumps(GOOD)}\n```\n")
     assert (await of(model, cpu).written(TALK, [], QUOTED)).abstract == "They brew tea."
 
 
 async def test_a_model_that_fails_may_be_asked_another_time(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat(UnavailableError("stub answered 500: made to fail"))
+    model = Writing(UnavailableError("stub answered 500: made to fail"))
     written = await of(model, cpu).written(TALK, [], QUOTED)
     assert written == Summary("quoted", "- quoted", "stub answered 500: made to fail", True)
 
 
 async def test_a_model_that_hangs_is_given_up(cpu: ThreadPoolExecutor) -> None:
-    written = await of(FakeChat(None), cpu, seconds=0.01).written(TALK, [], QUOTED)
+    written = await of(Writing(None), cpu, seconds=0.01).written(TALK, [], QUOTED)
     assert written.fault == "the model did not answer within 0.01 s"
     assert written.try_again
 
 
 async def test_cancelling_is_not_taken_for_a_fault(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat(None)
+    model = Writing(None)
     task = asyncio.create_task(of(model, cpu).written(TALK, [], QUOTED))
     while not model.asked:  # noqa: ASYNC110 - the pool says nothing
         await asyncio.sleep(0.001)
@@ -155,7 +134,7 @@ async def test_cancelling_is_not_taken_for_a_fault(cpu: ThreadPoolExecutor) -> N
 
 
 async def test_long_answers_are_cut(cpu: ThreadPoolExecutor) -> None:
-    model = FakeChat({"abstract": "word " * 200, "overview": "a line of text\n" * 900})
+    model = Writing({"abstract": "word " * 200, "overview": "a line of text\n" * 900})
     written = await of(model, cpu).written(TALK, [], QUOTED)
     assert len(written.abstract) <= ABSTRACT_LENGTH
     assert len(written.overview) <= OVERVIEW_LENGTH
@@ -171,7 +150,7 @@ async def test_r139_the_prompt_of_a_long_session_keeps_its_budget_and_its_last_m
         for at in range(2_000)
     ]
     before = [Archive(1, 0, 1, 2, 9, NOON, ArchiveState.DONE, "x", word * 800)]
-    model = FakeChat()
+    model = Writing()
     await of(model, cpu).written(messages, before, QUOTED)
     assert len(model.asked) == 1
     assert sum(estimated_tokens(one.text) for one in model.asked[0]) <= 2_000
