@@ -198,6 +198,15 @@ class EmbeddingSettings(Section):
         return self
 
 
+class IndexSettings(Section):
+    """How the search index finds what is near."""
+
+    graphs: bool = Field(
+        default=True,
+        description="Neighbour graphs find what is near among many vectors, fast and nearly always all of it. false: every vector is compared, which misses nothing and takes time in proportion; graphs on disk are kept.",
+    )
+
+
 class IngestionSettings(Section):
     """How files are taken in."""
 
@@ -264,5 +273,6 @@ class Settings(Section):
     query_planner: ChatSettings = ChatSettings()
     rerank: RerankSettings = RerankSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    index: IndexSettings = IndexSettings()
     ingestion: IngestionSettings = IngestionSettings()
     log: LogSettings = LogSettings()

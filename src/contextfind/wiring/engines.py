@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
@@ -86,7 +87,8 @@ async def open_engines(
     tokenizer = WordTokenizer()
     embedder = await open_embedder(settings.embedding, stack)
     await _check_fingerprint(store, embedder, directory, reembed=reembed)
-    index = await _open_index(directory / "index", store, embedder, tokenizer)
+    rules = IndexRules(graphs=settings.index.graphs)
+    index = await _open_index(directory / "index", store, embedder, tokenizer, rules)
     stack.push_async_callback(index.aclose)
     chat = open_chat(settings.vlm, stack)
     return Engines(
@@ -119,18 +121,22 @@ def _open_sight(
 
 
 async def _open_index(
-    directory: Path, store: SqliteRecordStore, embedder: Embedder, tokenizer: WordTokenizer
+    directory: Path,
+    store: SqliteRecordStore,
+    embedder: Embedder,
+    tokenizer: WordTokenizer,
+    rules: IndexRules,
 ) -> EmbeddedIndex:
     """Return the index, built anew when an older database was put back beside it."""
     sizes = (embedder.dimension, embedder.fingerprint)
-    index = await EmbeddedIndex.open(directory, *sizes, tokenizer)
+    index = await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
     ahead = await index.position() - await store.position()
     if ahead <= 0:
         return index
     _log.warning("the index is %d changes ahead of the database and is built anew", ahead)
     await index.aclose()
     await asyncio.to_thread(shutil.rmtree, directory)
-    return await EmbeddedIndex.open(directory, *sizes, tokenizer)
+    return await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
 
 
 async def _check_fingerprint(

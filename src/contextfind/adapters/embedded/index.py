@@ -54,9 +54,10 @@ class EmbeddedIndex:
         directory: None keeps everything in memory. dimension: length of the vectors. fingerprint:
         of embedder and tokenizer; a snapshot of another one is thrown away, and following begins at 0.
         """
-        made = Maker(dimension, fingerprint, graphs=available())
+        kept = rules or IndexRules()
+        made = Maker(dimension, fingerprint, graphs=kept.graphs and available())
         shelf = None if directory is None else Shelf(directory, made)
-        index = cls(Workshop(tokenizer, made, rules or IndexRules(), shelf))
+        index = cls(Workshop(tokenizer, made, kept, shelf))
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(index._follower, index._upkeep.load)
         return index

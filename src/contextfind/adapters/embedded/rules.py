@@ -20,6 +20,7 @@ class IndexRules:
     small_rows: segments smaller than this are always merged; it costs a few ms.
     rewrite_dead: share of dead records that makes a segment worth writing again.
     write_after: so many rows followed since the last snapshot start a new one.
+    graphs: whether there are any; without them every answer is exact.
     """
 
     exact_below: int = 4_000
@@ -33,3 +34,4 @@ class IndexRules:
     small_rows: int = 1_000
     rewrite_dead: float = 0.3
     write_after: int = 20_000
+    graphs: bool = True

@@ -49,6 +49,7 @@ class Shelf:
         self._directory = directory
         self._maker = maker
         self._written: dict[Segment | Graph, str] = {}
+        self._unread: dict[Segment, str] = {}  # graphs that this maker reads none of, but keeps
 
     def load(self) -> Snapshot:
         """Return what was written last, or an empty snapshot when that is not to be trusted."""
@@ -106,7 +107,9 @@ class Shelf:
         self._written[segment] = path.name
         dead = BitMap.deserialize(base64.b64decode(entry["dead"]))
         graph = None
-        if self._maker.graphs and entry["graph"] is not None:
+        if entry["graph"] is not None and not self._maker.graphs:
+            self._unread[segment] = entry["graph"]
+        elif entry["graph"] is not None:
             graph = load_graph(self._verified(entry["graph"]), segment.vectors)
             self._written[graph] = entry["graph"]
         return View(segment, dead, graph)
@@ -121,7 +124,7 @@ class Shelf:
         return {
             "segment": self._written[segment],
             "dead": base64.b64encode(view.dead.serialize()).decode(),
-            "graph": None if graph is None else self._written.get(graph),
+            "graph": self._unread.get(segment) if graph is None else self._written.get(graph),
         }
 
     def _put_named(self, fill: Callable[[Path], None], suffix: str) -> str:

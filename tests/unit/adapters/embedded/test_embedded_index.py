@@ -70,6 +70,19 @@ async def test_a_graph_is_read_back_and_not_drawn_again(tmp_path: Path) -> None:
     await again.aclose()
 
 
+async def test_with_graphs_switched_off_it_scans_and_keeps_those_on_disk(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    await index.follow(changes(30))
+    await asyncio.wrap_future(index._background.submit(int))
+    await index.aclose()
+    without = await opened(tmp_path, replace(LOW, graphs=False))
+    assert await without.explain([QUESTION]) == ["exact scan of 30 vectors; words looked up"]
+    await without.aclose()
+    again = await opened(tmp_path)
+    assert again.stats()["graph_rows"] == 30
+    await again.aclose()
+
+
 async def test_a_snapshot_is_written_behind_when_much_was_followed(tmp_path: Path) -> None:
     index = await opened(tmp_path, IndexRules(write_after=10))
     await index.follow(changes(9))
