@@ -129,3 +129,10 @@ def test_any_text_gives_lower_case_terms_without_blanks(text: str) -> None:
 @given(st.text(max_size=60))
 def test_the_same_text_gives_the_same_terms(text: str) -> None:
     assert TOKENIZER.terms(text) == WordTokenizer().terms(text)
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(max_codepoint=127), max_size=80))
+def test_plain_letters_become_the_same_terms_beside_other_scripts(text: str) -> None:
+    beside = TOKENIZER.terms(f"{text} 中")
+    assert beside in ([*TOKENIZER.terms(text), "中"], ["中"])
