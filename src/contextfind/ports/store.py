@@ -128,6 +128,29 @@ class Backlog:
     position: int = field(default=0, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class RecordCopy:
+    """A record with all that belongs to it, as it leaves one store and enters another.
+
+    record: its `id` means something only in the store it was read from.
+    passages: in order of `ordinal`. vectors: one for each passage, None where it has none yet.
+    stale: the summaries of this directory (level 0) are out of date.
+    """
+
+    record: Record
+    passages: Sequence[Passage]
+    vectors: Sequence[Vector | None]
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """position: as of `Committed`; written: how many records are other than they were."""
+
+    position: int
+    written: int
+
+
 class RecordStore(Protocol):
     """What it has committed exists, also after kill -9; the index only follows.
 

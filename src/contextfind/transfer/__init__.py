@@ -1,0 +1,1 @@
+"""A deployment as a file: written from one store, read into another."""
