@@ -49,3 +49,16 @@ async def test_a_task_that_is_cancelled_from_outside_stays_cancelled() -> None:
     serving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await serving
+
+
+async def test_nobody_looks_for_the_caller_of_an_answer_that_is_there_soon() -> None:
+    looked = False
+
+    async def receive() -> Message:
+        nonlocal looked
+        looked = True
+        return {"type": "http.disconnect"}
+
+    async with while_awaited(Request({"type": "http"}, receive), None):
+        await asyncio.sleep(0)
+    assert not looked
