@@ -56,6 +56,7 @@ class ZipSource:
         shown = last_segment(file.name if name is None else name)
         self._name = shown[:-4] if shown.lower().endswith(".zip") and len(shown) > 4 else shown  # noqa: PLR2004 - the length of .zip
         self._limits = limits
+        self._archive: zipfile.ZipFile | None = None
         self._items: dict[str, ZipInfo] | None = None
 
     @property
@@ -72,8 +73,7 @@ class ZipSource:
         return await asyncio.to_thread(self._read, paths)
 
     def _entries(self, prune: Callable[[str], bool]) -> list[SourceEntry]:
-        with self._opened() as archive:
-            items = self._known(archive)
+        items = self._known(self._opened())
         verdicts: dict[str, bool] = {"": False}
 
         def pruned(directory: str) -> bool:
@@ -86,11 +86,20 @@ class ZipSource:
         return [SourceEntry(path, items[path].file_size) for path in kept]
 
     def _read(self, paths: Sequence[str]) -> list[bytes | ContextFindError]:
-        with self._opened() as archive:
-            items = self._known(archive)
-            return [_content(archive, items.get(path), path) for path in paths]
+        archive = self._opened()
+        items = self._known(archive)
+        return [_content(archive, items.get(path), path) for path in paths]
 
     def _opened(self) -> zipfile.ZipFile:
+        """Return the archive, opened once: its list of entries costs as much as all their contents.
+
+        It is closed with the source.
+        """
+        if self._archive is None:
+            self._archive = self._open()
+        return self._archive
+
+    def _open(self) -> zipfile.ZipFile:
         try:
             return zipfile.ZipFile(self._file)
         except FileNotFoundError:

@@ -180,3 +180,12 @@ async def test_an_empty_zip_is_an_empty_tree(tmp_path: Path) -> None:
     zipfile.ZipFile(memory, "w").close()
     (tmp_path / "x.zip").write_bytes(memory.getvalue())
     assert await paths(ZipSource(tmp_path / "x.zip")) == []
+
+
+async def test_an_archive_is_opened_once_however_often_it_is_read(tmp_path: Path) -> None:
+    file = packed(tmp_path, ("a.md", b"a"), ("b.md", b"b"))
+    source = ZipSource(file)
+    await source.entries(nothing)
+    file.unlink()  # what is open can be read on
+    assert await source.read(["a.md"]) == [b"a"]
+    assert await source.read(["b.md"]) == [b"b"]
