@@ -1,19 +1,28 @@
-"""Several segments to one, by arrays alone: no text is read again."""
+"""Several segments to one, by arrays alone: no text is read again.
 
-from collections.abc import Sequence
+Columns go over in blocks, into whatever room they are given, so that merging a million rows into a file
+takes no more memory than merging a few; and between two blocks it can be stopped.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.adapters.embedded.building import Key, groups_of, runs_of, starts_of
-from contextfind.adapters.embedded.postings import Ints, Longs, Postings, pack
+from contextfind.adapters.embedded.arrays import Heap, Room
+from contextfind.adapters.embedded.building import Key, groups_of, starts_of
+from contextfind.adapters.embedded.interleaving import interleave
+from contextfind.adapters.embedded.postings import Longs, Postings, kind_of
 from contextfind.adapters.embedded.segment import Segment, spread
-from contextfind.domain.records import Matrix
 
-_Number = TypeVar("_Number", bound=np.generic)
-_BLOCK = 4_096  # vectors copied at once: a few MB instead of a second matrix
+_ITEMS = 4_096  # records or rows that are moved at once: a few MB of vectors
+_POSTINGS = 1_000_000  # postings that are sorted at once: some 50 MB
+
+
+class StoppedError(Exception):
+    """Merging was told to stop; nothing came of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,22 +33,47 @@ class Source:
     kept: Longs
 
 
-def merge_segments(sources: Sequence[Source]) -> Segment:
-    """Return one segment of what is kept of several; a record's id is in one of them only."""
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a merged segment is made, and who says that it is not wanted any more."""
+
+    room: Room
+    stopped: Callable[[], bool]
+
+    def check(self) -> None:
+        """Raise StoppedError when told to stop."""
+        if self.stopped():
+            raise StoppedError
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Things of one source that stay: their numbers there, ascending, and their new ones."""
+
+    old: Longs
+    new: Longs
+
+
+def merge_segments(sources: Sequence[Source], site: Site | None = None) -> Segment:
+    """Return one segment of what is kept of several; a record's id is in one of them only.
+
+    Raises:
+        StoppedError: the site said so.
+        OSError: the room is in a file, and the disk does not take it.
+
+    """
+    site = site or Site(Heap(), lambda: False)
     names, name_of = _merge_names(sources)
     keys, key_of = _merge_folders(sources)
-    ids = np.concatenate([s.segment.ids[s.kept] for s in sources])
-    level = np.concatenate([s.segment.level[s.kept] for s in sources])
+    ids, level = _gathered("ids", sources), _gathered("level", sources)
+    site.check()
     order = np.lexsort((ids, level, name_of, key_of))
-    runs, starts = runs_of([keys[place] for place in key_of[order].tolist()])
+    runs, starts = _runs(keys, key_of[order])
     target: Longs = np.empty(len(order), np.int64)
     target[order] = np.arange(len(order))
-    rows = _move([(s.segment.row_start, s.kept) for s in sources], target)
-    vectors = _move([(s.segment.vector_start, s.kept) for s in sources], target)
-    pairs = _move(
-        [(s.segment.pair_start, old) for s, old in zip(sources, rows.old, strict=True)],
-        np.concatenate(rows.new),
-    )
+    records = [
+        _Run(source.kept, new) for source, new in zip(sources, _split(sources, target), strict=True)
+    ]
     return Segment(
         groups=groups_of(runs, starts),
         folders=[folder for _, _, folder in runs],
@@ -48,61 +82,44 @@ def merge_segments(sources: Sequence[Source]) -> Segment:
         name_of=name_of[order].astype(np.int32),
         ids=ids[order],
         level=level[order],
-        context_type=np.concatenate([s.segment.context_type[s.kept] for s in sources])[order],
-        created=np.concatenate([s.segment.created[s.kept] for s in sources])[order],
-        updated=np.concatenate([s.segment.updated[s.kept] for s in sources])[order],
-        row_start=rows.starts,
-        vector_start=vectors.starts,
-        ordinal=_carry_column([s.segment.ordinal for s in sources], rows),
-        length=_carry_column([s.segment.length for s in sources], rows),
-        pair_start=pairs.starts,
-        pairs=_carry_column([s.segment.pairs for s in sources], pairs),
-        vectors=_carry_vectors([s.segment.vectors for s in sources], vectors),
-        words=_merge_postings(
-            [s.segment.words for s in sources],
-            [
-                _places(s.segment.rows, old, new)
-                for s, old, new in zip(sources, rows.old, rows.new, strict=True)
-            ],
-        ),
-        tags=_merge_postings(
-            [s.segment.tags for s in sources],
-            [
-                _places(s.segment.size, s.kept, new)
-                for s, new in zip(sources, _split(sources, target), strict=True)
-            ],
-        ),
+        context_type=_gathered("context_type", sources)[order],
+        created=_gathered("created", sources)[order],
+        updated=_gathered("updated", sources)[order],
+        tags=_merge_postings("tags", [s.segment.tags for s in sources], records, site),
+        **_rows_of(sources, records, site),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
-    """Where adjacent items (rows or vectors of the kept records, pairs of their rows) go.
+def _rows_of(sources: Sequence[Source], records: Sequence[_Run], site: Site) -> dict[str, Any]:
+    """Return what the merged segment has per row and per vector."""
+    parts = [source.segment for source in sources]
+    row_start = _starts([part.row_start for part in parts], records)
+    rows = [
+        _Run(_items(part.row_start, run.old), _items(row_start, run.new))
+        for part, run in zip(parts, records, strict=True)
+    ]
+    vector_start = _starts([part.vector_start for part in parts], records)
+    pair_start = _starts([part.pair_start for part in parts], rows)
 
-    starts: first item of each merged record (or row), the end put last. old, new: per source, the items taken
-    and where they land.
-    """
+    def carried(name: str, start: str, merged: Longs, runs: Sequence[_Run]) -> NDArray[Any]:
+        columns = [(getattr(p, name), getattr(p, start)) for p in parts]
+        return _carry(name, columns, runs, merged, site)
 
-    starts: Longs
-    old: list[Longs]
-    new: list[Longs]
+    return {
+        "row_start": row_start,
+        "vector_start": vector_start,
+        "ordinal": carried("ordinal", "row_start", row_start, records),
+        "length": carried("length", "row_start", row_start, records),
+        "pair_start": pair_start,
+        "pairs": carried("pairs", "pair_start", pair_start, rows),
+        "vectors": carried("vectors", "vector_start", vector_start, records),
+        "words": _merge_postings("words", [part.words for part in parts], rows, site),
+    }
 
 
-def _move(parts: Sequence[tuple[Longs, Longs]], target: Longs) -> _Move:
-    sizes = [start[kept + 1] - start[kept] for start, kept in parts]
-    together = np.concatenate(sizes)
-    in_order: Longs = np.empty(len(target), np.int64)
-    in_order[target] = together
-    starts = starts_of(in_order)
-    landing = starts[target]
-    old: list[Longs] = []
-    new: list[Longs] = []
-    begin = 0
-    for (start, kept), size in zip(parts, sizes, strict=True):
-        old.append(spread(start[kept], size))
-        new.append(spread(landing[begin : begin + len(kept)], size))
-        begin += len(kept)
-    return _Move(starts, old, new)
+def _gathered(name: str, sources: Sequence[Source]) -> NDArray[Any]:
+    """Return a column of all kept records, source by source."""
+    return np.concatenate([getattr(source.segment, name)[source.kept] for source in sources])
 
 
 def _split(sources: Sequence[Source], values: Longs) -> list[Longs]:
@@ -110,7 +127,25 @@ def _split(sources: Sequence[Source], values: Longs) -> list[Longs]:
     return np.split(values, np.cumsum([len(s.kept) for s in sources])[:-1])
 
 
-def _places(size: int, old: Longs | Ints, new: Longs) -> Longs:
+def _runs(keys: Sequence[Key], key_of: Longs) -> tuple[list[Key], Longs]:
+    """Return the keys that ascending places name and where each begins, the end put last."""
+    places, begins = np.unique(key_of, return_index=True)
+    return [keys[place] for place in places.tolist()], np.append(begins, len(key_of))
+
+
+def _starts(starts: Sequence[Longs], runs: Sequence[_Run]) -> Longs:
+    """Return where the part of each merged thing begins, the end put last."""
+    sizes: Longs = np.empty(sum(len(run.new) for run in runs), np.int64)
+    for start, run in zip(starts, runs, strict=True):
+        sizes[run.new] = start[run.old + 1] - start[run.old]
+    return starts_of(sizes)
+
+
+def _items(start: Longs, things: Longs) -> Longs:
+    return spread(start[things], start[things + 1] - start[things])
+
+
+def _places(size: int, old: Longs, new: Longs) -> Longs:
     """Return the new number of each old one, -1 where it is gone."""
     places: Longs = np.full(size, -1, np.int64)
     places[old] = new
@@ -119,28 +154,24 @@ def _places(size: int, old: Longs | Ints, new: Longs) -> Longs:
 
 def _merge_names(sources: Sequence[Source]) -> tuple[list[str], Longs]:
     """Return the names still in use and the place of each kept record's name."""
-    used = [np.unique(s.segment.name_of[s.kept]) for s in sources]
+    used = [np.unique(s.segment.name_of[s.kept]).astype(np.int64) for s in sources]
     texts = [
         [s.segment.names[place] for place in places.tolist()]
         for s, places in zip(sources, used, strict=True)
     ]
-    names = sorted(set().union(*texts))
-    place_of = {name: place for place, name in enumerate(names)}
+    names, found = interleave(texts)
     columns = []
-    for source, places, known in zip(sources, used, texts, strict=True):
-        moved = _places(len(source.segment.names), places, _array([place_of[t] for t in known]))
+    for source, old, new in zip(sources, used, found, strict=True):
+        moved = _places(len(source.segment.names), old, new)
         columns.append(moved[source.segment.name_of[source.kept]])
     return names, np.concatenate(columns)
 
 
 def _merge_folders(sources: Sequence[Source]) -> tuple[list[Key], Longs]:
     """Return all folder keys in order and the place of each kept record's key."""
-    known = [_folder_keys(s.segment) for s in sources]
-    keys = sorted(set().union(*known))
-    place_of = {key: place for place, key in enumerate(keys)}
+    keys, found = interleave([_folder_keys(s.segment) for s in sources])
     columns = []
-    for source, own in zip(sources, known, strict=True):
-        moved = _array([place_of[key] for key in own])
+    for source, moved in zip(sources, found, strict=True):
         at = np.searchsorted(source.segment.folder_start, source.kept, side="right") - 1
         columns.append(moved[at])
     return keys, np.concatenate(columns)
@@ -154,41 +185,95 @@ def _folder_keys(segment: Segment) -> list[Key]:
     ]
 
 
-def _merge_postings(parts: Sequence[Postings], places: Sequence[Longs]) -> Postings:
+def _merge_postings(
+    name: str, parts: Sequence[Postings], runs: Sequence[_Run], site: Site
+) -> Postings:
     """Return the postings of all parts, their members renumbered, those that are gone left out."""
-    keys = sorted(set().union(*(part.keys for part in parts)))
-    place_of = {key: place for place, key in enumerate(keys)}
-    key_columns, member_columns, count_columns = [], [], []
-    for part, moved in zip(parts, places, strict=True):
-        members = moved[part.members]
-        kept = members >= 0
-        key_of = np.repeat(_array([place_of[key] for key in part.keys]), np.diff(part.start))
-        key_columns.append(key_of[kept])
-        member_columns.append(members[kept])
-        count_columns.append(part.counts[kept])
-    return pack(
-        keys,
-        np.concatenate(key_columns),
-        np.concatenate(member_columns),
-        np.concatenate(count_columns),
-    )
+    keys, places = interleave([part.keys for part in parts])
+    sizes: Longs = np.zeros(len(keys), np.int64)
+    shifts, most = [], 0
+    for part, run, own in zip(parts, runs, places, strict=True):
+        size = int(part.members.max(initial=-1)) + 1
+        shift = _places(max(size, int(run.old.max(initial=-1)) + 1), run.old, run.new)
+        kept, largest = _census(part, shift, site)
+        sizes[own] += kept
+        most = max(most, largest)
+        shifts.append(shift)
+    used = np.flatnonzero(sizes)
+    bounds = starts_of(sizes)
+    members = site.room.empty(f"{name}.members", (int(bounds[-1]),), np.int32)
+    counts = site.room.empty(f"{name}.counts", (int(bounds[-1]),), kind_of(most))
+    width = sum(len(run.new) for run in runs)
+    for low, high in _blocks(bounds):
+        site.check()
+        found = [
+            _renumbered(part, shift, own, (low, high))
+            for part, shift, own in zip(parts, shifts, places, strict=True)
+        ]
+        places_in, members_in, counts_in = (
+            np.concatenate(column) for column in zip(*found, strict=True)
+        )
+        order = np.argsort(places_in * width + members_in, kind="stable")
+        members[bounds[low] : bounds[high]] = members_in[order]
+        counts[bounds[low] : bounds[high]] = counts_in[order]
+    start = np.append(bounds[:-1][used], bounds[-1])
+    return Postings([keys[place] for place in used.tolist()], start, members, counts)
 
 
-def _carry_column(columns: Sequence[NDArray[_Number]], move: _Move) -> NDArray[_Number]:
-    out = np.empty(int(move.starts[-1]), columns[0].dtype)
-    for column, old, new in zip(columns, move.old, move.new, strict=True):
-        out[new] = column[old]
+def _census(part: Postings, shift: Longs, site: Site) -> tuple[Longs, int]:
+    """Return how many members of each key stay, and the largest count beside them."""
+    sizes: Longs = np.diff(part.start)
+    most = 0
+    whole = not (shift < 0).any()
+    for low, high in _blocks(part.start):
+        site.check()
+        block = slice(int(part.start[low]), int(part.start[high]))
+        counts = part.counts[block]
+        if not whole:
+            kept = shift[part.members[block]] >= 0
+            sizes[low:high] = np.add.reduceat(
+                kept, part.start[low:high] - part.start[low], dtype=np.int64
+            )
+            counts = counts[kept]
+        most = max(most, int(counts.max(initial=0)))
+    return sizes, most
+
+
+def _renumbered(
+    part: Postings, shift: Longs, places: Longs, keys: tuple[int, int]
+) -> tuple[Longs, Longs, NDArray[np.integer]]:
+    """Return key, new member and count of what stays of some merged keys, in order of both."""
+    first, last = np.searchsorted(places, keys).tolist()
+    block = slice(int(part.start[first]), int(part.start[last]))
+    key_of = np.repeat(places[first:last], np.diff(part.start[first : last + 1]))
+    members = shift[part.members[block]]
+    kept = members >= 0
+    return key_of[kept], members[kept], part.counts[block][kept]
+
+
+def _blocks(start: Longs) -> Iterator[tuple[int, int]]:
+    """Yield adjacent ranges of keys with about `_POSTINGS` members together, and at least one key."""
+    low, keys = 0, len(start) - 1
+    while low < keys:
+        high = int(np.searchsorted(start, start[low] + _POSTINGS, side="right")) - 1
+        high = min(max(high, low + 1), keys)
+        yield low, high
+        low = high
+
+
+def _carry(
+    name: str,
+    columns: Sequence[tuple[NDArray[Any], Longs]],
+    runs: Sequence[_Run],
+    merged: Longs,
+    site: Site,
+) -> NDArray[Any]:
+    """Return a column of which every thing has an adjacent part: `columns` with where the parts begin."""
+    first = columns[0][0]
+    out = site.room.empty(name, (int(merged[-1]), *first.shape[1:]), first.dtype)
+    for (column, start), run in zip(columns, runs, strict=True):
+        for begin in range(0, len(run.old), _ITEMS):
+            site.check()
+            block = slice(begin, begin + _ITEMS)
+            out[_items(merged, run.new[block])] = column[_items(start, run.old[block])]
     return out
-
-
-def _carry_vectors(matrices: Sequence[Matrix], move: _Move) -> Matrix:
-    out: Matrix = np.empty((int(move.starts[-1]), matrices[0].shape[1]), np.float32)
-    for matrix, old, new in zip(matrices, move.old, move.new, strict=True):
-        for begin in range(0, len(old), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
-            out[new[block]] = matrix[old[block]]
-    return out
-
-
-def _array(numbers: Sequence[int]) -> Longs:
-    return np.array(numbers, np.int64)

@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Counts = NDArray[
+    np.integer
+]  # bytes where they do: a word stands in a passage more than 255 times once in a book
+_BYTE = 255
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -21,7 +25,7 @@ class Postings:
     keys: list[str]
     start: Longs
     members: Ints
-    counts: Ints
+    counts: Counts
 
     def span(self, key: str) -> tuple[int, int]:
         """Return where the members of `key` lie; an empty range for an unknown key."""
@@ -31,11 +35,15 @@ class Postings:
         return (int(self.start[place]), int(self.start[place + 1]))
 
 
+def kind_of(largest: int) -> type[np.integer]:
+    """Return the smallest type that counts up to `largest` are kept in."""
+    return np.uint8 if largest <= _BYTE else np.int32
+
+
 def pack(keys: Sequence[str], key_of: Longs, members: Longs, counts: Ints) -> Postings:
     """Return the postings of triples in any order; `key_of` are places in the sorted `keys`.
 
-    Keys without members are left out. Triples that come as a few sorted runs are merged in one pass
-    (numpy's stable sort finds runs).
+    Keys without members are left out.
     """
     width = int(members.max()) + 1 if len(members) else 1
     order = np.argsort(key_of * width + members, kind="stable")
@@ -47,5 +55,5 @@ def pack(keys: Sequence[str], key_of: Longs, members: Longs, counts: Ints) -> Po
         keys=[keys[place] for place in used.tolist()],
         start=start,
         members=members[order].astype(np.int32),
-        counts=counts[order],
+        counts=counts[order].astype(kind_of(int(counts.max(initial=0)))),
     )

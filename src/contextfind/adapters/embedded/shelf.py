@@ -17,13 +17,14 @@ from typing import Any
 
 from pyroaring import BitMap
 
+from contextfind.adapters.embedded.arrays import ArrayFile
 from contextfind.adapters.embedded.graph import Graph, load_graph, save_graph
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
 
 _log = logging.getLogger(__name__)
-_FORMAT = 3
+_FORMAT = 4
 _MANIFEST = "manifest.json"
 _UNFINISHED = "unfinished.tmp"
 _SEGMENT, _GRAPH = ".segment", ".graph"
@@ -117,7 +118,7 @@ class Shelf:
     def _write_view(self, view: View, *, with_graphs: bool) -> dict[str, Any]:
         segment, graph = view.segment, view.graph
         if segment not in self._written:
-            named = self._put_named(lambda path: pack_segment(segment, path), _SEGMENT)
+            named = self._put_named(lambda path: _write_segment(segment, path), _SEGMENT)
             self._written[segment] = named
         if graph is not None and graph not in self._written and with_graphs:
             self._written[graph] = self._put_named(lambda path: save_graph(graph, path), _GRAPH)
@@ -156,6 +157,11 @@ class Shelf:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_segment(segment: Segment, path: Path) -> None:
+    with ArrayFile(path) as file:
+        pack_segment(segment, file)
 
 
 def _write_text(path: Path, text: str) -> None:
