@@ -1,20 +1,23 @@
 """What the writer's thread does: a commit, new vectors, forgotten vectors."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from contextfind.adapters.sqlite.conditions import at_or_below, below
+from contextfind.adapters.sqlite.conditions import at_or_below
 from contextfind.adapters.sqlite.rows import (
-    PASSAGE_COLUMNS,
-    PassageRow,
     microseconds,
     passage_rows,
     storable,
     tags_text,
 )
-from contextfind.domain.errors import ConflictError
+from contextfind.adapters.sqlite.tree_rows import (
+    TreeRows,
+    above,
+    lacks_vectors,
+    note,
+)
 from contextfind.domain.records import Level, Vector
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Commit, Committed, RecordDraft
@@ -58,8 +61,8 @@ def store_vectors(connection: sqlite3.Connection, vectors: Sequence[tuple[str, V
         connection.execute("UPDATE passages SET pending = 0 WHERE digest = ?", (digest,))
         touched |= {record: None for record, pending in waiting if pending}
     for record in sorted(touched):
-        if not _lacks_vectors(connection, record):
-            _note(connection, record)
+        if not lacks_vectors(connection, record):
+            note(connection, record)
     return last_position(connection)
 
 
@@ -79,20 +82,9 @@ def last_position(connection: sqlite3.Connection) -> int:
     return int(position)
 
 
-def _note(connection: sqlite3.Connection, record: int) -> None:
-    # REPLACE takes the old entry out; AUTOINCREMENT gives the new one the next position.
-    connection.execute("INSERT OR REPLACE INTO log (record) VALUES (?)", (record,))
-
-
-def _lacks_vectors(connection: sqlite3.Connection, record: int) -> bool:
-    query = "SELECT 1 FROM passages WHERE record = ? AND pending = 1 LIMIT 1"
-    return connection.execute(query, (record,)).fetchone() is not None
-
-
 class _Hand:
     """Writes one commit, step by step.
 
-    loose: digests whose passages went away; their vectors may have no use any more.
     bereft: directories that may have lost the last thing below them.
     """
 
@@ -101,7 +93,7 @@ class _Hand:
         self._commit = commit
         self._account = commit.account
         self._now = microseconds(commit.now)
-        self._loose: set[str] = set()
+        self._rows = TreeRows(connection, commit.account)
         self._bereft: set[Uri] = set()
 
     def remove(self, uri: Uri) -> int:
@@ -113,14 +105,14 @@ class _Hand:
             values,
         ).fetchall()
         for (record,) in found:
-            self._loosen(record)
+            self._rows.loosen(record)
             self._connection.execute("DELETE FROM records WHERE id = ?", (record,))
-            _note(self._connection, record)
+            note(self._connection, record)
         self._connection.execute(
             f"DELETE FROM stale WHERE account = ? AND {area.sql}",  # noqa: S608 - fixed text, bound values
             values,
         )
-        self._bereft.update(_above(uri))
+        self._bereft.update(above(uri))
         return len(found)
 
     def overtaken(self) -> set[Uri]:
@@ -144,15 +136,15 @@ class _Hand:
     def put(self, draft: RecordDraft) -> None:
         """Replace the record at the draft's (uri, level), or make it."""
         known = self.stored(draft)
-        passages = passage_rows(draft)
+        passages = passage_rows(draft.passages)
         if known is None:
-            self._check_kind(draft)
+            self._rows.check_kind(draft.uri, draft.level)
             record = self._insert(draft)
-            self._write_passages(record, draft.level, passages)
-            _note(self._connection, record)
+            self._rows.write_passages(record, draft.level, passages)
+            note(self._connection, record)
             return
         record = known[0]
-        same_passages = self._passages(record) == passages
+        same_passages = self._rows.passages(record) == passages
         wanted = _fields(draft)
         if draft.tags is None:
             wanted = (wanted[0], wanted[1], known[3], *wanted[3:])
@@ -160,10 +152,8 @@ class _Hand:
             return
         self._update(record, wanted, draft.tags)
         if not same_passages:
-            self._loosen(record)
-            self._connection.execute("DELETE FROM passages WHERE record = ?", (record,))
-            self._write_passages(record, draft.level, passages)
-        _note(self._connection, record)
+            self._rows.replace_passages(record, draft.level, passages)
+        note(self._connection, record)
 
     def settle_stale(self) -> None:
         """Apply `fresh`, then `stale`, and forget directories that are none any more."""
@@ -172,36 +162,19 @@ class _Hand:
             [(self._account, done.uri.text, done.mark) for done in self._commit.fresh],
         )
         for uri in self._commit.stale:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO stale (account, uri, depth) VALUES (?, ?, ?)",
-                (self._account, uri.text, len(uri.segments)),
-            )
+            self._rows.mark_stale(uri)
         for uri in self._bereft.union(self._commit.stale):
-            if not self._is_directory(uri):
+            if not self._rows.is_directory(uri):
                 self._unmark(uri)
 
     def drop_loose_vectors(self) -> None:
         """Delete the vectors that no passage uses any more."""
-        self._connection.executemany(
-            "DELETE FROM vectors WHERE digest = ?1"
-            " AND NOT EXISTS (SELECT 1 FROM passages WHERE digest = ?1)",
-            [(digest,) for digest in sorted(self._loose)],
-        )
+        self._rows.drop_loose_vectors()
 
     def _unmark(self, uri: Uri) -> None:
         self._connection.execute(
             "DELETE FROM stale WHERE account = ? AND uri = ?", (self._account, uri.text)
         )
-
-    def _passages(self, record: int) -> list[PassageRow]:
-        return self._connection.execute(
-            f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE record = ? ORDER BY ordinal",  # noqa: S608 - fixed text
-            (record,),
-        ).fetchall()
-
-    def _loosen(self, record: int) -> None:
-        found = self._connection.execute("SELECT digest FROM passages WHERE record = ?", (record,))
-        self._loose.update(digest for (digest,) in found)
 
     def _insert(self, draft: RecordDraft) -> int:
         parent = draft.uri.parent
@@ -222,7 +195,7 @@ class _Hand:
             ),
         )
         record = int(cursor.lastrowid or 0)
-        self._write_tags(record, draft.tags or ())
+        self._rows.write_tags(record, draft.tags or ())
         return record
 
     def _update(self, record: int, fields: _Fields, tags: tuple[str, ...] | None) -> None:
@@ -232,46 +205,7 @@ class _Hand:
             (*fields, self._now, record),
         )
         if tags is not None:
-            self._connection.execute("DELETE FROM tags WHERE record = ?", (record,))
-            self._write_tags(record, tags)
-
-    def _write_tags(self, record: int, tags: tuple[str, ...]) -> None:
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO tags (tag, record) VALUES (?, ?)",
-            [(storable(tag), record) for tag in tags],
-        )
-
-    def _write_passages(self, record: int, level: Level, rows: list[PassageRow]) -> None:
-        later = int(level is not Level.DETAIL)
-        self._connection.executemany(
-            f"INSERT INTO passages ({PASSAGE_COLUMNS}, record, later, pending)"  # noqa: S608 - fixed text
-            " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
-            " NOT EXISTS (SELECT 1 FROM vectors WHERE digest = ?5))",
-            [(*row, record, later) for row in rows],
-        )
-
-    def _check_kind(self, draft: RecordDraft) -> None:
-        for above in _above(draft.uri):
-            if self._is_file(above):
-                raise _conflict(draft.uri, f"{above.text!r} is a file")
-        if draft.level is Level.DETAIL:
-            if self._is_directory(draft.uri):
-                raise _conflict(draft.uri, "it is a directory")
-        elif self._is_file(draft.uri):
-            raise _conflict(draft.uri, "it is a file")
-
-    def _is_file(self, uri: Uri) -> bool:
-        query = "SELECT 1 FROM records WHERE account = ? AND uri = ? AND level = 2"
-        return self._connection.execute(query, (self._account, uri.text)).fetchone() is not None
-
-    def _is_directory(self, uri: Uri) -> bool:
-        inside = below(uri)
-        found = self._connection.execute(
-            "SELECT 1 FROM records WHERE account = ? AND uri = ? AND level < 2"  # noqa: S608 - fixed text, bound values
-            f" UNION ALL SELECT 1 FROM records WHERE account = ? AND {inside.sql} LIMIT 1",
-            (self._account, uri.text, self._account, *inside.values),
-        )
-        return found.fetchone() is not None
+            self._rows.replace_tags(record, tags)
 
 
 def _fields(draft: RecordDraft) -> _Fields:
@@ -285,14 +219,3 @@ def _fields(draft: RecordDraft) -> _Fields:
         draft.size,
         storable(draft.origin),
     )
-
-
-def _above(uri: Uri) -> Iterator[Uri]:
-    parent = uri.parent
-    while parent is not None:
-        yield parent
-        parent = parent.parent
-
-
-def _conflict(uri: Uri, reason: str) -> ConflictError:
-    return ConflictError(f"cannot write {uri.text!r}: {reason}", {"uri": uri.text})

@@ -1,12 +1,12 @@
 """Domain values to rows and back."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
 from contextfind.domain.uri import Uri
-from contextfind.ports.store import RecordDraft
 
 RECORD_COLUMNS = (
     "id, account, owner, uri, level, context_type, abstract, tags, created_at, updated_at,"
@@ -69,8 +69,8 @@ def tags_text(tags: tuple[str, ...]) -> str:
     return json.dumps([storable(tag) for tag in tags], ensure_ascii=False)
 
 
-def passage_rows(draft: RecordDraft) -> list[PassageRow]:
-    """Return the passages of a draft as rows, by ordinal."""
+def passage_rows(passages: Sequence[Passage]) -> list[PassageRow]:
+    """Return passages as rows, by ordinal."""
     return [
         (
             passage.ordinal,
@@ -79,7 +79,7 @@ def passage_rows(draft: RecordDraft) -> list[PassageRow]:
             storable(passage.context),
             passage.digest,
         )
-        for passage in sorted(draft.passages, key=lambda passage: passage.ordinal)
+        for passage in sorted(passages, key=lambda passage: passage.ordinal)
     ]
 
 
