@@ -5,24 +5,34 @@ import hashlib
 import os
 import re
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
+from contextfind.adapters.files.newcomers import Newcomers, key_of
 from contextfind.domain.errors import NotFoundError, UnavailableError
+from contextfind.ports.housekeeping import NameKeys, Swept
 
 T = TypeVar("T")
 
 _THREADS = 8  # they wait for the disk, not for a core: fsyncs overlap
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_SHELVES = tuple(f"{number:02x}" for number in range(256))
+_GRASP = 64  # files removed while no put may look for one: about 2 ms
 
 
 class FileBlobs:
-    """`BlobStore` in a directory of its own. A blob that is there is never written again."""
+    """`BlobStore` and `BlobSweep` in a directory of its own.
 
-    def __init__(self, directory: Path) -> None:
+    A blob that is there is never written again. timer: seconds, never backwards.
+    """
+
+    def __init__(self, directory: Path, timer: Callable[[], float] = time.monotonic) -> None:
         """Take the directory (made if need be) and clear what a crash left half written."""
         self._root = directory
         self._drafts = directory / "drafts"
@@ -30,6 +40,7 @@ class FileBlobs:
         for draft in self._drafts.iterdir():
             draft.unlink()
         self._pool = ThreadPoolExecutor(_THREADS, "blobs")
+        self._newcomers = Newcomers(timer)
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
         """See `BlobStore.put`.
@@ -56,6 +67,28 @@ class FileBlobs:
         """
         return await self._hop(lambda: self._read(digest))
 
+    @property
+    def shelves(self) -> Sequence[str]:
+        """See `BlobSweep.shelves`."""
+        return _SHELVES
+
+    async def watch(self) -> None:
+        """See `BlobSweep.watch`."""
+        await self._hop(self._newcomers.hold)
+
+    def rest(self) -> None:
+        """See `BlobSweep.rest`."""
+        self._newcomers.release()
+
+    async def sweep(self, shelf: str, named: NameKeys) -> Swept:
+        """See `BlobSweep.sweep`.
+
+        Raises:
+            UnavailableError: the disk refuses.
+
+        """
+        return await self._hop(lambda: self._sweep(shelf, named))
+
     async def aclose(self) -> None:
         """Finish what was begun and end the threads."""
         await asyncio.to_thread(self._pool.shutdown)
@@ -68,13 +101,17 @@ class FileBlobs:
 
     def _write_all(self, blobs: Sequence[bytes]) -> list[str]:
         digests = [hashlib.sha256(blob).hexdigest() for blob in blobs]
-        touched: set[Path] = set()
-        for digest, blob in zip(digests, blobs, strict=True):
-            path = self._path(digest)
-            if not path.exists():
-                touched |= self._write(path, blob)
-        for directory in touched:
-            _sync(directory)
+        self._newcomers.note(digests)  # before looking: from now on no sweep takes any of them
+        paths = [self._path(digest) for digest in digests]
+        while missing := {
+            path: blob for path, blob in zip(paths, blobs, strict=True) if not path.exists()
+        }:
+            touched = {
+                directory for path, blob in missing.items() for directory in self._write(path, blob)
+            }
+            for directory in touched:
+                _sync(directory)
+            self._newcomers.note(digests)  # again, and look again: the disk may have taken minutes
         return digests
 
     def _write(self, path: Path, blob: bytes) -> set[Path]:
@@ -100,6 +137,21 @@ class FileBlobs:
         if hashlib.sha256(blob).hexdigest() != digest:
             raise UnavailableError(f"blob {digest} is damaged on disk", {"digest": digest})
         return blob
+
+    def _sweep(self, shelf: str, named: NameKeys) -> Swept:
+        directory = self._root / shelf
+        names = sorted(file.name for file in directory.iterdir()) if directory.is_dir() else []
+        digests = [shelf + name for name in names if _DIGEST.fullmatch(shelf + name)]
+        keys = np.array([key_of(digest) for digest in digests], np.uint64)
+        near = np.searchsorted(named, keys), np.searchsorted(named, keys, "right")
+        loose = [digests[place] for place in np.flatnonzero(near[0] == near[1])]
+        swept = Swept()
+        for start in range(0, len(loose), _GRASP):
+            with self._newcomers.absent(loose[start : start + _GRASP]) as leaving:
+                for path in map(self._path, leaving):
+                    swept += Swept(1, path.stat().st_size)
+                    path.unlink()
+        return swept
 
     def _path(self, digest: str) -> Path:
         return self._root / digest[:2] / digest[2:]

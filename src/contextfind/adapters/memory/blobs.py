@@ -4,18 +4,29 @@ import hashlib
 from collections.abc import Sequence
 
 from contextfind.domain.errors import NotFoundError
+from contextfind.ports.housekeeping import NameKeys, Swept
+
+_KEY_DIGITS = 16
 
 
 class MemoryBlobs:
-    """`BlobStore` without files."""
+    """`BlobStore` and `BlobSweep` without files.
+
+    recent: digests that count as put within the last minute; tests clear it to let time pass.
+    """
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
+        self.recent: set[str] = set()
+        self._held: set[str] | None = None
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
         """See `BlobStore.put`."""
         digests = [hashlib.sha256(blob).hexdigest() for blob in blobs]
         self._blobs |= dict(zip(digests, blobs, strict=True))
+        self.recent.update(digests)
+        if self._held is not None:
+            self._held.update(digests)
         return digests
 
     async def get(self, digest: str) -> bytes:
@@ -23,3 +34,29 @@ class MemoryBlobs:
         if digest not in self._blobs:
             raise NotFoundError(f"there is no blob {digest!r}", {"digest": digest})
         return self._blobs[digest]
+
+    @property
+    def shelves(self) -> Sequence[str]:
+        """See `BlobSweep.shelves`."""
+        return ("",)
+
+    async def watch(self) -> None:
+        """See `BlobSweep.watch`."""
+        self._held = set(self.recent)
+
+    def rest(self) -> None:
+        """See `BlobSweep.rest`."""
+        self._held = None
+
+    async def sweep(self, shelf: str, named: NameKeys) -> Swept:
+        """See `BlobSweep.sweep`."""
+        del shelf  # there is one
+        if self._held is None:
+            return Swept()
+        wanted = set(named.tolist())
+        loose = [
+            digest
+            for digest in self._blobs
+            if digest not in self._held and int(digest[:_KEY_DIGITS], 16) not in wanted
+        ]
+        return sum((Swept(1, len(self._blobs.pop(digest))) for digest in loose), Swept())

@@ -7,11 +7,13 @@ from itertools import accumulate
 
 import numpy as np
 
+from contextfind.adapters.memory.copying import copies_of, restore
 from contextfind.adapters.memory.tree import Tree
 from contextfind.domain.filters import Filter, matches
 from contextfind.domain.records import Level, Passage, Record, RecordId, Vector, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.housekeeping import NameKeys
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -19,13 +21,17 @@ from contextfind.ports.store import (
     Commit,
     Committed,
     PendingText,
+    RecordCopy,
+    Restored,
     SourceMark,
     StaleDirectory,
 )
 
+_KEY_DIGITS = 16
+
 
 class MemoryRecordStore:
-    """`RecordStore` without a file; everything is gone with the process.
+    """`RecordStore` and `BlobNames` without a file; everything is gone with the process.
 
     change_passages: how many passages one answer of `changes` may have.
     """
@@ -178,6 +184,22 @@ class MemoryRecordStore:
             "vectors": len(digests & tree.vectors.keys()),
         }
 
+    async def copies(
+        self, account: str | None, after: Record | None, limit: int
+    ) -> Sequence[RecordCopy]:
+        """See `RecordStore.copies`."""
+        return copies_of(self._tree, account, after, limit, self._change_passages)
+
+    async def restore(
+        self, copies: Sequence[RecordCopy], ensure: Sequence[RecordCopy] = ()
+    ) -> Restored:
+        """See `RecordStore.restore`."""
+        tree = self._tree.copy()
+        written = restore(tree, copies, ensure)
+        self._tree = tree
+        await self._ring()
+        return Restored(tree.position, written)
+
     async def fingerprint(self) -> str | None:
         """Return which embedder made the vectors, None when nobody has said yet."""
         return self._fingerprint
@@ -195,6 +217,17 @@ class MemoryRecordStore:
                 tree.note(record)
         await self._ring()
         return tree.position
+
+    async def settle(self) -> None:
+        """See `BlobNames.settle`."""
+
+    async def named(self, after: RecordId, limit: int) -> tuple[Sequence[RecordId], NameKeys]:
+        """See `BlobNames.named`."""
+        records = sorted(self._tree.records.values(), key=lambda record: record.id)
+        part = [record for record in records if record.id > after][:limit]
+        names = [name for record in part for name in (record.content, record.source) if name]
+        keys = np.array([int(name[:_KEY_DIGITS], 16) for name in names], np.uint64)
+        return [record.id for record in part], keys
 
     async def aclose(self) -> None:
         """Nothing to close."""

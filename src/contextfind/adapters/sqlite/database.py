@@ -17,10 +17,12 @@ from contextfind.domain.errors import UnavailableError
 
 T = TypeVar("T")
 
+_SHRINKABLE = "PRAGMA auto_vacuum = INCREMENTAL"
 FILE_NAME = "contextfind.db"
 _READERS = 2  # as many as cores; a read holds the GIL while it makes records anyway
 _BUSY_SECONDS = 5.0  # somebody else (a backup, a shell) holds the file
 _CACHE_KIB = 32_768  # per connection: the inner pages of every index at a million passages
+_LOG_BYTES = 64 * 1024 * 1024  # what the write-ahead log keeps of its room after a burst
 
 
 class Database:
@@ -38,6 +40,7 @@ class Database:
 
         """
         self._path = directory / FILE_NAME
+        self._log = directory / f"{FILE_NAME}-wal"
         with _translated():
             connection = self._connected()
         self.bell = Bell(last_position(connection))
@@ -46,6 +49,12 @@ class Database:
         self._open: list[sqlite3.Connection] = []
         self._readers = ThreadPoolExecutor(_READERS, "sqlite-reader")
         self._closed = False
+        self._writes = 0
+
+    @property
+    def writes(self) -> int:
+        """How often `write` was called."""
+        return self._writes
 
     @classmethod
     async def open(cls, directory: Path) -> "Database":
@@ -61,6 +70,11 @@ class Database:
             UnavailableError: the disk or the file refuses, or the store is closed.
 
         """
+        self._writes += 1
+        return await self.tidy(work)
+
+    async def tidy(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do what `write` does, uncounted: for what nobody has asked for."""
         with _translated():
             return await asyncio.wrap_future(self._writer.submit(work))
 
@@ -77,6 +91,47 @@ class Database:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._readers, self._on_reader, work)
 
+    def size(self) -> int:
+        """Return the bytes of the file and of its log. Blocks."""
+        return _size(self._path) + _size(self._log)
+
+    def cut_log(self) -> int:
+        """Write the log back into the file, empty it, and return how many bytes it had.
+
+        Nobody waits for it: where somebody reads or writes at the last moment, the log stays as it is.
+        Blocks, for as long as the log is long.
+
+        Raises:
+            UnavailableError: the disk or the file refuses, or the store is closed.
+
+        """
+        if self._closed:
+            raise UnavailableError("the store is closed")
+        before = _size(self._log)
+        with _translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            _, written, back = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if written == back:  # all of it is in the file: emptying it takes no time
+                connection.execute("PRAGMA busy_timeout = 0")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return max(before - _size(self._log), 0)
+
+    async def rewrite(self) -> None:
+        """Write the whole file anew, without gaps and so that single pages can be given back later.
+
+        Raises:
+            UnavailableError: the disk or the file refuses; nothing has changed then.
+
+        """
+
+        def work() -> None:
+            with _translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
+                connection.execute(_SHRINKABLE)
+                connection.execute("VACUUM")
+
+        await asyncio.to_thread(work)
+        await asyncio.to_thread(self.cut_log)
+
     async def aclose(self) -> None:
         """Finish what is queued and close the file; closing twice is harmless."""
         if self._closed:
@@ -90,7 +145,9 @@ class Database:
             self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
+            connection.execute(_SHRINKABLE)  # before anything else: it counts for a new file only
             connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -129,6 +186,13 @@ class Database:
         for connection in self._open:
             connection.close()
         self._writer.close()
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 @contextlib.contextmanager

@@ -1,0 +1,142 @@
+"""Taking away what deletes and updates leave behind, when nobody writes."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import numpy as np
+
+from contextfind.domain.errors import UnavailableError
+from contextfind.domain.records import RecordId
+from contextfind.ports.housekeeping import BlobNames, BlobSweep, Chore, NameKeys, Swept
+
+_log = logging.getLogger(__name__)
+
+_RECORDS = 2_000  # whose names are read at once: some 5 ms of a reader
+_BREATH = 0.02  # seconds between two steps: whoever came meanwhile goes first
+_PATIENCE = 120  # quiet times: so long a house may be written to without a pause, then it is tidied all the same
+_REST = 60  # quiet times between two rounds: what a round costs is spread over minutes
+_DAY = 86_400.0  # seconds until the next round where nobody writes: some things go by their age
+_LOOKED_AT = 2.0  # seconds between reading a record and reading its blob, at the very most
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """When rounds are made: `writes` counts those of others, `quiet` seconds without any are a pause."""
+
+    writes: Callable[[], int]
+    quiet: float
+    timer: Callable[[], float]
+    sleep: Sleep = asyncio.sleep
+
+
+class Housekeeper:
+    """Does the chores, one after the other, each in small steps, after there was something to write.
+
+    A round begins, and goes on after each step, when nobody has written for `quiet` seconds; where that never
+    happens, after 120 times as long. It may be cancelled at any moment.
+    """
+
+    def __init__(self, chores: Sequence[Chore], hours: Hours) -> None:
+        self._chores = chores
+        self._hours = hours
+        self._seen = -1  # the first round is for what a former process left
+
+    async def run(self) -> None:
+        """Make rounds until cancelled."""
+        while True:
+            await self._due()
+            self._seen = self._hours.writes()
+            for chore in self._chores:
+                await self._do(chore)
+            await self._hours.sleep(self._hours.quiet * _REST)
+
+    async def tidy(self) -> Sequence[tuple[str, Swept]]:
+        """Do every chore once, now and without pauses, and return what each has taken away."""
+        return [(chore.things, await self._whole(chore)) for chore in self._chores]
+
+    async def _do(self, chore: Chore) -> None:
+        swept = Swept()
+        try:
+            async with aclosing(chore.steps()) as steps:
+                async for step in steps:
+                    swept += step
+                    await self._breathe()
+        except UnavailableError as fault:
+            _log.warning("tidying up (%s) is left for later: %s", chore.things, fault)
+        if swept != Swept():
+            _log.info("tidied up: %d %s, %d bytes", swept.things, chore.things, swept.bytes)
+
+    async def _whole(self, chore: Chore) -> Swept:
+        swept = Swept()
+        async with aclosing(chore.steps()) as steps:
+            async for step in steps:
+                swept += step
+        return swept
+
+    async def _due(self) -> None:
+        """Return when there was a write since the last round, or a day went by, and nobody writes."""
+        hours = self._hours
+        begun = hours.timer()
+        while hours.writes() == self._seen and hours.timer() - begun < _DAY:
+            await hours.sleep(hours.quiet)
+        await self._quiet()
+
+    async def _breathe(self) -> None:
+        """Let others go first; somebody who writes has the house for himself."""
+        before = self._hours.writes()
+        await self._hours.sleep(_BREATH)
+        if self._hours.writes() != before:
+            await self._quiet()
+
+    async def _quiet(self) -> None:
+        """Return when nobody has written for a while, or everybody for too long."""
+        for _ in range(_PATIENCE):
+            before = self._hours.writes()
+            await self._hours.sleep(self._hours.quiet)
+            if self._hours.writes() == before:
+                return
+
+
+class LooseBlobs:
+    """The chore of removing blobs that no record names any more, or ever named.
+
+    A blob is put first and named by a commit afterwards, every time, also when it is there already. So what is put
+    from now on, or was put a moment ago, is let alone; all else is named by now or never will be.
+    """
+
+    def __init__(self, names: BlobNames, blobs: BlobSweep, sleep: Sleep = asyncio.sleep) -> None:
+        self._names = names
+        self._blobs = blobs
+        self._sleep = sleep
+
+    @property
+    def chore(self) -> Chore:
+        """What there is to do."""
+        return Chore("loose blobs", self._steps)
+
+    async def _steps(self) -> AsyncGenerator[Swept, None]:
+        await self._blobs.watch()
+        try:
+            await self._names.settle()  # commits under way name what was put before the watch
+            named: list[NameKeys] = []
+            after = RecordId(0)
+            while True:
+                records, keys = await self._names.named(after, _RECORDS)
+                if not records:
+                    break
+                after = records[-1]
+                named.append(keys)
+                yield Swept()
+            wanted = np.unique(np.concatenate([*named, np.array([], np.uint64)]))
+            await self._sleep(
+                _LOOKED_AT
+            )  # whoever read a record before it changed reads its old blob now
+            for shelf in self._blobs.shelves:
+                yield await self._blobs.sweep(shelf, wanted)
+        finally:
+            self._blobs.rest()

@@ -1,0 +1,76 @@
+"""What is left behind by deletes and updates, and taken away in small steps."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from contextfind.domain.records import RecordId
+
+NameKeys = npt.NDArray[np.uint64]  # of each digest the first 16 hex digits, as a number
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one step has taken away: so many things, so many bytes given back to the disk."""
+
+    things: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Swept") -> "Swept":
+        """Return both together."""
+        return Swept(self.things + other.things, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    """One kind of tidying: what its things are called, and its steps from the beginning.
+
+    A step is short, right at any moment beside reads and writes, and loses nothing when the process dies in it;
+    so is ending after any of them.
+
+    Raises (each step):
+        UnavailableError: the disk or the file refuses.
+
+    """
+
+    things: str
+    steps: Callable[[], AsyncGenerator[Swept, None]]
+
+
+class BlobNames(Protocol):
+    """Tells which blobs records name."""
+
+    async def settle(self) -> None:
+        """Return when every commit that was handed in before is done."""
+        ...
+
+    async def named(self, after: RecordId, limit: int) -> tuple[Sequence[RecordId], NameKeys]:
+        """Return the next `limit` records by id, and the keys of every digest that they name.
+
+        Nothing is left out that records name, something else may be in it. No records: there are no more.
+        """
+        ...
+
+
+class BlobSweep(Protocol):
+    """Takes away blobs that nobody names."""
+
+    @property
+    def shelves(self) -> Sequence[str]:
+        """What `sweep` may be asked for; all of them hold all blobs."""
+        ...
+
+    async def watch(self) -> None:
+        """Remember what was put within the last minute, and from now on all that is put, until `rest`."""
+        ...
+
+    def rest(self) -> None:
+        """End of the watch."""
+        ...
+
+    async def sweep(self, shelf: str, named: NameKeys) -> Swept:
+        """Remove from a shelf what is not `named` (ascending keys) and not remembered as put."""
+        ...
