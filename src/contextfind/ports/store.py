@@ -264,6 +264,34 @@ class RecordStore(Protocol):
         """
         ...
 
+    async def copies(
+        self, account: str | None, after: Record | None, limit: int
+    ) -> Sequence[RecordCopy]:
+        """Return at most `limit` records as they are, by account, then address, then level.
+
+        account: None for all of them. after: the last record of the answer before, None to begin.
+        Ends early where the passages become too many, as `changes` does.
+        """
+        ...
+
+    async def restore(
+        self, copies: Sequence[RecordCopy], ensure: Sequence[RecordCopy] = ()
+    ) -> Restored:
+        """Write records as they are given, times, counts and vectors too, in one transaction.
+
+        One at the same (account, uri, level) is replaced and keeps its id; one that is the same in every
+        field stays untouched and is not logged. A directory whose summary (level 0) was another one
+        before is marked as stale, as is one whose copy says so. A text that has a vector already
+        keeps that. `context_type`, `owner` and `size` are taken as given, ids are not.
+
+        ensure: made only where nothing is stored at (account, uri, level), and marked as stale.
+
+        Raises:
+            ConflictError: a file where a directory is, or a directory where a file is.
+
+        """
+        ...
+
     async def aclose(self) -> None:
         """Finish what was begun and close the files."""
         ...

@@ -68,9 +68,28 @@ class Tree:
             if (commit.account, draft.uri, draft.level) not in self.places:
                 self._put(commit.account, draft, commit.now)
         self._settle_stale(commit)
+        self.drop_loose_vectors()
+        return removed
+
+    def keep(self, record: Record, passages: tuple[Passage, ...]) -> None:
+        """Store a record with its passages and log it."""
+        if self.passages.get(record.id) != passages:
+            self.last_arrival += 1
+            self.passages[record.id] = passages
+            self.arrived[record.id] = self.last_arrival
+        self.places[record.account, record.uri, record.level] = record.id
+        self.records[record.id] = record
+        self.note(record.id)
+
+    def mark_stale(self, account: str, uri: Uri) -> None:
+        """Have the summaries of a directory written again."""
+        self.last_mark += 1
+        self.stale[account, uri] = self.last_mark
+
+    def drop_loose_vectors(self) -> None:
+        """Forget the vectors that no passage uses any more."""
         used = {passage.digest for held in self.passages.values() for passage in held}
         self.vectors = {digest: row for digest, row in self.vectors.items() if digest in used}
-        return removed
 
     def lacking(self, record: RecordId) -> list[Passage]:
         """Return the passages of a record that have no vector yet."""
@@ -106,8 +125,7 @@ class Tree:
             if self.stale.get((commit.account, done.uri)) == done.mark:
                 del self.stale[commit.account, done.uri]
         for uri in commit.stale:
-            self.last_mark += 1
-            self.stale[commit.account, uri] = self.last_mark
+            self.mark_stale(commit.account, uri)
         self.stale = {
             place: mark for place, mark in self.stale.items() if self._is_directory(*place)
         }
@@ -116,32 +134,31 @@ class Tree:
         place = (account, draft.uri, draft.level)
         known = self.places.get(place)
         if known is None:
-            self._check_kind(account, draft)
+            self.check_kind(account, draft.uri, draft.level)
             self.last_id += 1
             record = _made(RecordId(self.last_id), account, draft, now)
         else:
             record = _changed(self.records[known], draft)
-        passages = tuple(sorted(map(_clean, draft.passages), key=lambda passage: passage.ordinal))
-        same_passages = self.passages.get(record.id) == passages
-        if same_passages and self.records.get(record.id) == record:
+        passages = tuple(sorted(map(clean, draft.passages), key=lambda passage: passage.ordinal))
+        if self.passages.get(record.id) == passages and self.records.get(record.id) == record:
             return
-        if not same_passages:
-            self.last_arrival += 1
-            self.passages[record.id] = passages
-            self.arrived[record.id] = self.last_arrival
-        self.places[place] = record.id
-        self.records[record.id] = replace(record, updated_at=now)
-        self.note(record.id)
+        self.keep(replace(record, updated_at=now), passages)
 
-    def _check_kind(self, account: str, draft: RecordDraft) -> None:
-        for above in _above(draft.uri):
+    def check_kind(self, account: str, uri: Uri, level: Level) -> None:
+        """Refuse what cannot be new at an address.
+
+        Raises:
+            ConflictError: a file where a directory is, or a directory where a file is.
+
+        """
+        for above in _above(uri):
             if (account, above, Level.DETAIL) in self.places:
-                raise _conflict(draft.uri, f"{above.text!r} is a file")
-        if draft.level is not Level.DETAIL:
-            if (account, draft.uri, Level.DETAIL) in self.places:
-                raise _conflict(draft.uri, "it is a file")
-        elif self._is_directory(account, draft.uri):
-            raise _conflict(draft.uri, "it is a directory")
+                raise _conflict(uri, f"{above.text!r} is a file")
+        if level is not Level.DETAIL:
+            if (account, uri, Level.DETAIL) in self.places:
+                raise _conflict(uri, "it is a file")
+        elif self._is_directory(account, uri):
+            raise _conflict(uri, "it is a directory")
 
     def _is_directory(self, account: str, uri: Uri) -> bool:
         levels = (Level.ABSTRACT, Level.OVERVIEW)
@@ -195,7 +212,8 @@ def _changed(record: Record, draft: RecordDraft) -> Record:
     )
 
 
-def _clean(passage: Passage) -> Passage:
+def clean(passage: Passage) -> Passage:
+    """Return the passage as UTF-8 can hold it."""
     return replace(
         passage,
         heading=storable(passage.heading),

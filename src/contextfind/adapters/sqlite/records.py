@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from contextfind.adapters.sqlite import committing, reading
+from contextfind.adapters.sqlite import committing, reading, restoring
 from contextfind.adapters.sqlite.database import Database
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import Passage, Record, RecordId, Vector
@@ -16,6 +16,8 @@ from contextfind.ports.store import (
     Commit,
     Committed,
     PendingText,
+    RecordCopy,
+    Restored,
     SourceMark,
     StaleDirectory,
 )
@@ -122,6 +124,21 @@ class SqliteRecordStore:
     async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:
         """See `RecordStore.counts`."""
         return await self._database.read(lambda c: reading.read_counts(c, account, user))
+
+    async def copies(
+        self, account: str | None, after: Record | None, limit: int
+    ) -> Sequence[RecordCopy]:
+        """See `RecordStore.copies`."""
+        most = self._change_passages
+        return await self._database.read(
+            lambda c: restoring.read_copies(c, account, after, limit, most)
+        )
+
+    async def restore(
+        self, copies: Sequence[RecordCopy], ensure: Sequence[RecordCopy] = ()
+    ) -> Restored:
+        """See `RecordStore.restore`."""
+        return await self._database.write(lambda c: restoring.run_restore(c, copies, ensure))
 
     async def fingerprint(self) -> str | None:
         """Return which embedder made the vectors, None when nobody has said yet."""
