@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextfind.domain.documents import make_passage
+from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.records import (
     OVERVIEW_NAME,
     Level,
@@ -78,6 +79,16 @@ def draft_file(
     return Drafted((draft,), (body, data) if document.converted else (body,))
 
 
+def draft_files(
+    files: Sequence[tuple[Uri, bytes]],
+    tags: tuple[str, ...] | None,
+    rules: PassageRules,
+    origin: str,
+) -> list[Drafted | InvalidArgumentError]:
+    """Return the draft of each file, in order; what cannot be read gives its error instead."""
+    return [_draft_or_error(uri, data, tags, rules, origin) for uri, data in files]
+
+
 def draft_directory(
     uri: Uri, children: Sequence[ChildNote], rules: PassageRules, written: Written | None = None
 ) -> Drafted:
@@ -123,3 +134,12 @@ def placeholders(uri: Uri, description: str = "") -> tuple[RecordDraft, ...]:
         RecordDraft(uri, level, context_type_of(uri), text, passages)
         for level in (Level.ABSTRACT, Level.OVERVIEW)
     )
+
+
+def _draft_or_error(
+    uri: Uri, data: bytes, tags: tuple[str, ...] | None, rules: PassageRules, origin: str
+) -> Drafted | InvalidArgumentError:
+    try:
+        return draft_file(uri, data, tags, rules, origin)
+    except InvalidArgumentError as error:
+        return error

@@ -1,19 +1,20 @@
 """A tree of files into the tree of addresses: what is new, what changed, what is gone."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from contextfind.domain.errors import ConflictError, ContextFindError, InvalidArgumentError
+from contextfind.domain.errors import ConflictError, InvalidArgumentError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.drafting import Drafted, digest_of, draft_file
+from contextfind.ingestion.ahead import ahead
+from contextfind.ingestion.batches import BatchReader, Taken, Work, batches
+from contextfind.ingestion.drafting import Drafted
 from contextfind.ingestion.selection import Selection
 from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk, file_away
 from contextfind.ports import Commit, FileSource, SourceEntry, SourceMark
 
-_BATCH = 32  # files read, parsed and committed together: progress is seen, memory stays flat
-_BATCH_BYTES = 16_000_000
 _GITIGNORE = ".gitignore"
 _RULES_BYTES = (
     65_536  # of one .gitignore; a larger one is a mistake or an attack, and is passed over
@@ -53,6 +54,12 @@ class Outcome:
     skipped: list[tuple[str, str]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
 
+    def include(self, taken: Taken) -> None:
+        """Count what became of files that are not committed."""
+        self.unchanged += taken.unchanged
+        self.skipped += taken.skipped
+        self.failed += taken.failed
+
 
 class Ingest:
     """Makes the tree below a root equal to a source; each batch of files is one commit."""
@@ -60,7 +67,7 @@ class Ingest:
     def __init__(self, desk: Desk, summaries: SummaryWorker, max_file_bytes: int) -> None:
         self._desk = desk
         self._summaries = summaries
-        self._max_file_bytes = max_file_bytes
+        self._reader = BatchReader(desk, max_file_bytes)
 
     async def add(self, plan: AddPlan, source: FileSource, progress: Progress) -> Outcome:
         """Read, commit and report; a file that cannot be read fails alone.
@@ -75,20 +82,24 @@ class Ingest:
         """
         entries = await self._selected(plan, source)
         known = await self._desk.store.sources(plan.identity.account, plan.root)
+        origin = _origin(plan, source)
+        work = Work(source, plan.root, plan.tags, origin, known, len(entries))
         outcome = Outcome()
         seen: set[Uri] = set()
         done = 0
         await progress(0, len(entries))
         with self._summaries.paused():
-            for batch in _batches(entries):
-                files = _placed(plan, source, batch, outcome)
-                await self._take_in(plan, source, files, known, outcome)
-                skipped = {path for path, _ in outcome.skipped}
-                seen.update(uri for uri, entry in files if entry.path not in skipped)
-                done += len(batch)
-                await progress(done, len(entries))
+            async with aclosing(
+                ahead(self._reader.read(work, b) for b in batches(entries))
+            ) as coming:
+                async for taken in coming:
+                    outcome.include(taken)
+                    await self._commit(plan, taken.drafted, known, outcome)
+                    seen.update(taken.seen)
+                    done += taken.files
+                    await progress(done, len(entries))
             if not source.single:
-                outcome.removed = await self._clear(plan, _origin(plan, source), seen)
+                outcome.removed = await self._clear(plan, origin, seen)
         return outcome
 
     async def _selected(self, plan: AddPlan, source: FileSource) -> Sequence[SourceEntry]:
@@ -101,49 +112,6 @@ class Ingest:
         return await self._desk.off_loop(
             lambda: [entry for entry in entries if selection.keeps(entry.path)]
         )
-
-    async def _take_in(
-        self,
-        plan: AddPlan,
-        source: FileSource,
-        files: Sequence[tuple[Uri, SourceEntry]],
-        known: Mapping[Uri, SourceMark],
-        outcome: Outcome,
-    ) -> None:
-        """Commit what is new or changed among `files`."""
-        small: list[tuple[Uri, SourceEntry]] = []
-        for uri, entry in files:
-            if entry.size > self._max_file_bytes:
-                reason = f"{entry.size} bytes; the limit is {self._max_file_bytes}"
-                outcome.skipped.append((entry.path, reason))
-            else:
-                small.append((uri, entry))
-        bodies = await source.read([entry.path for _, entry in small])
-        drafted: list[tuple[str, Drafted]] = []
-        for (uri, entry), body in zip(small, bodies, strict=True):
-            if isinstance(body, ContextFindError):
-                outcome.failed.append((entry.path, str(body)))
-                continue
-            mark = known.get(uri)
-            if mark is not None and mark.digest == digest_of(body) and plan.tags is None:
-                outcome.unchanged += 1
-                continue
-            one = await self._draft(plan, source, uri, body, outcome)
-            if one is not None:
-                drafted.append((entry.path, one))
-        await self._commit(plan, drafted, known, outcome)
-
-    async def _draft(
-        self, plan: AddPlan, source: FileSource, uri: Uri, body: bytes, outcome: Outcome
-    ) -> Drafted | None:
-        desk, origin = self._desk, _origin(plan, source)
-        try:
-            return await desk.off_loop(lambda: draft_file(uri, body, plan.tags, desk.rules, origin))
-        except InvalidArgumentError as fault:
-            quiet = fault.details.get("reason") == "binary"
-            path = uri.name if source.single else uri.text.removeprefix(plan.root.folder)
-            (outcome.skipped if quiet else outcome.failed).append((path, str(fault)))
-            return None
 
     async def _commit(
         self,
@@ -215,7 +183,7 @@ async def _gitignores(entries: Sequence[SourceEntry], source: FileSource) -> dic
             {"field": "exclude"},
         )
     texts: dict[str, str] = {}
-    for batch in _batches(rules):
+    for batch in batches(rules):
         bodies = await source.read([entry.path for entry in batch])
         for entry, body in zip(batch, bodies, strict=True):
             if isinstance(body, bytes):
@@ -226,34 +194,6 @@ async def _gitignores(entries: Sequence[SourceEntry], source: FileSource) -> dic
 def _origin(plan: AddPlan, source: FileSource) -> str:
     """Return what marks the files of this tree; a single file is marked by nothing."""
     return "" if source.single else f"{plan.root.text} {plan.name or source.name}"
-
-
-def _batches(entries: Sequence[SourceEntry]) -> Sequence[Sequence[SourceEntry]]:
-    batches: list[list[SourceEntry]] = [[]]
-    weight = 0
-    for entry in entries:
-        if len(batches[-1]) >= _BATCH or (batches[-1] and weight + entry.size > _BATCH_BYTES):
-            batches.append([])
-            weight = 0
-        batches[-1].append(entry)
-        weight += entry.size
-    return [batch for batch in batches if batch]
-
-
-def _placed(
-    plan: AddPlan, source: FileSource, batch: Sequence[SourceEntry], outcome: Outcome
-) -> list[tuple[Uri, SourceEntry]]:
-    """Return each file with its address; names that cannot be one fail."""
-    placed: list[tuple[Uri, SourceEntry]] = []
-    for entry in batch:
-        if source.single:
-            placed.append((plan.root, entry))
-            continue
-        try:
-            placed.append((plan.root.child(entry.path), entry))
-        except InvalidArgumentError as fault:
-            outcome.failed.append((entry.path, str(fault)))
-    return placed
 
 
 def _folders(uris: Sequence[Uri] | set[Uri]) -> set[Uri]:

@@ -40,6 +40,8 @@ class Written:
 class Desk:
     """What every writer of the tree works with; `cpu` runs parsing off the event loop.
 
+    bulk: where many files are parsed; what is run there must be pure and picklable, for it may be
+        another process. None: in `cpu` too.
     written: beats after every commit, also one that only marks a directory stale: no log entry tells
         of that.
     """
@@ -49,6 +51,7 @@ class Desk:
     clock: Clock
     cpu: Executor
     rules: PassageRules
+    bulk: Executor | None = None
     written: Pulse = field(default_factory=Pulse)
 
     async def commit(self, commit: Commit) -> Committed:
@@ -60,6 +63,10 @@ class Desk:
     async def off_loop(self, work: Callable[[], T]) -> T:
         """Run pure work in the executor."""
         return await asyncio.get_running_loop().run_in_executor(self.cpu, work)
+
+    async def in_bulk(self, work: Callable[[], T]) -> T:
+        """Run pure, picklable work where the bulk of it is done."""
+        return await asyncio.get_running_loop().run_in_executor(self.bulk or self.cpu, work)
 
 
 class Writer:
