@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,7 +21,7 @@ from contextfind.server.failures import (
     answer_validation_error,
 )
 from contextfind.server.limits import BodyLimit
-from contextfind.server.openapi import DescribedApi, operation_id
+from contextfind.server.openapi import DescribedApi
 from contextfind.server.premises import Premises
 from contextfind.server.routers import (
     admin,
@@ -110,11 +110,9 @@ def _pages_allowed(rules: ServerRules) -> list[Middleware]:
 
 @cache
 def _routes() -> Sequence[BaseRoute]:
-    """Return all routes. They keep nothing of an app, so the apps of a process share them."""
-    api = APIRouter(prefix="/api/v1")
-    for room in (search, sessions, skills, content, fs, resources, system, tasks, admin):
-        api.include_router(room.router)
-    everything = APIRouter(generate_unique_id_function=operation_id)
-    for part in (health.router, docs.router, api):
-        everything.include_router(part)
-    return everything.routes
+    """Return all routes, those that are asked most often first.
+
+    They keep nothing of an app, so the apps of a process share them.
+    """
+    rooms = (search, health, sessions, skills, content, fs, resources, system, tasks, admin, docs)
+    return [route for room in rooms for route in room.router.routes]

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
@@ -22,19 +21,27 @@ class RequestFrame:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        sent = Headers(scope=scope).get("x-request-id", "")
+        sent = header_of(scope, b"x-request-id")
         request_id = sent if _SANE_ID.fullmatch(sent) else self.new_id()
         started = time.perf_counter()
         scope.setdefault("state", {}).update(request_id=request_id, started=started)
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
-                headers["X-Process-Time"] = f"{time.perf_counter() - started:.6f}"
+                spent = f"{time.perf_counter() - started:.6f}"
+                own = [(b"x-request-id", request_id.encode()), (b"x-process-time", spent.encode())]
+                message["headers"] = [*message.get("headers", ()), *own]
             await send(message)
 
         await self.app(scope, receive, named)
+
+
+def header_of(scope: Scope, name: bytes) -> str:
+    """Return the first header of a name (in lower case), empty when there is none."""
+    for known, value in scope["headers"]:
+        if known == name:
+            return str(value, "latin-1")
+    return ""
 
 
 def request_id_of(scope: Scope) -> str:

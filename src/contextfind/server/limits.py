@@ -1,9 +1,9 @@
 """How large a request may be."""
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextfind.domain.errors import ResourceExhaustedError
+from contextfind.server.context import header_of
 from contextfind.server.rules import ServerRules
 
 UPLOAD_PATH = "/api/v1/resources/temp_upload"
@@ -28,7 +28,7 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         limit = self._limit(scope["path"])
-        announced = Headers(scope=scope).get("content-length", "")
+        announced = header_of(scope, b"content-length")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_large(limit)
         seen = 0

@@ -6,6 +6,7 @@ that it may not read the answer of. The browser says so in `Host` and in `Origin
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from starlette.datastructures import Headers
 
@@ -13,6 +14,7 @@ from contextfind.config.model import is_loopback
 from contextfind.domain.errors import PermissionDeniedError
 
 _AUTHORITY = re.compile(r"(\[[^\[\]]+\]|[^\[\]:@/]+)(?::[0-9]{0,5})?")
+_NAMES_KEPT = 100  # of hosts, judged already; a client sends the same with every request
 _SHOWN = 80  # characters of what was sent that are repeated in the answer
 _WAY_OUT = "ask it as 127.0.0.1 or localhost, or set CONTEXTFIND_API_KEY"
 
@@ -38,6 +40,7 @@ def check_from_here(headers: Headers, origins: Collection[str]) -> None:
             raise _refusal("Origin", origin, way_out)
 
 
+@lru_cache(_NAMES_KEPT)
 def _is_here(authority: str) -> bool:
     """Whether `host` or `host:port` is this machine, whatever any name server says."""
     found = _AUTHORITY.fullmatch(authority)

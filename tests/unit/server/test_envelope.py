@@ -5,7 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.domain.errors import InvalidArgumentError, NotFoundError
-from contextfind.server.envelope import HEADER_LENGTH, failed, header_list, ok
+from contextfind.server.envelope import (
+    HEADER_LENGTH,
+    PlainJson,
+    StrictJson,
+    failed,
+    header_list,
+    ok,
+)
 
 VALUES = st.recursive(
     st.none()
@@ -19,15 +26,21 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=150, deadline=None)
-@given(VALUES)
-def test_every_value_comes_out_of_json_as_it_went_in(value):
-    assert json.loads(bytes(ok(value).body)) == {"status": "ok", "result": value}
+@given(VALUES, st.sampled_from([StrictJson, PlainJson]))
+def test_every_value_comes_out_of_json_as_it_went_in(value, form):
+    assert json.loads(bytes(ok(value, form=form).body)) == {"status": "ok", "result": value}
 
 
+@pytest.mark.parametrize("form", [StrictJson, PlainJson])
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_numbers_that_json_does_not_have_are_refused(number):
+def test_numbers_that_json_does_not_have_are_refused(number, form):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        ok({"score": [number]})
+        ok({"score": [number]}, form=form)
+
+
+@pytest.mark.parametrize("text", ["NaN", "-Infinity", "half of \ud800", '中 \x00 "quoted"'])
+def test_any_text_is_told_as_it_is(text):
+    assert bytes(ok([text], form=PlainJson).body) == bytes(ok([text]).body)
 
 
 def test_telemetry_and_extra_stand_beside_the_result():

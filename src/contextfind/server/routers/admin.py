@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from contextfind.domain.identity import Identity
@@ -10,7 +10,7 @@ from contextfind.server.envelope import ok
 from contextfind.server.examples import ACCOUNT, KEY, ROLE, USER
 from contextfind.server.keys import issue, key_named, keys_in_reach, rotate
 from contextfind.server.office import TheOffice
-from contextfind.server.openapi import examples, may_fail
+from contextfind.server.openapi import examples, may_fail, room
 from contextfind.server.users import dismiss, user_named
 from contextfind.server.wire import admin as wire
 from contextfind.server.wire.answers import (
@@ -26,7 +26,7 @@ from contextfind.server.wire.answers import (
     UserLine,
 )
 
-router = APIRouter(prefix="/admin", tags=["admin"])
+router = room("admin")
 
 OfAccount = Annotated[str | None, Query(description="Keys of this account only.")]
 

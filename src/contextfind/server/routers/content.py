@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
 from contextfind.server.examples import FILE, WRITE
-from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.waiting import Patience, until_settled
 from contextfind.server.wire.answers import Ok, Wrote
@@ -15,7 +15,7 @@ from contextfind.server.wire.body import Place, address, optional_tags
 from contextfind.server.wire.content import ReadParams, WriteBody, part_of, written
 from contextfind.server.wire.telemetry import telemetry
 
-router = APIRouter(prefix="/content", tags=["content"])
+router = room("content")
 
 OneUri = Annotated[Place, Query(description="A file or directory.", examples=[FILE])]
 

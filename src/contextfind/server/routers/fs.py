@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
 from contextfind.server.examples import DIRECTORY, MKDIR
-from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire.answers import Line, Made, Ok, Page, Removed, Stat
 from contextfind.server.wire.body import Place, address
@@ -21,7 +21,7 @@ from contextfind.server.wire.listing import (
     stat,
 )
 
-router = APIRouter(prefix="/fs", tags=["fs"])
+router = room("fs")
 
 Viewed = Annotated[View, Query()]
 OneUri = Annotated[Place, Query(description="A file or directory.", examples=[DIRECTORY])]

@@ -9,13 +9,14 @@ from starlette.responses import Response
 from contextfind import __version__
 from contextfind.domain.errors import UnavailableError
 from contextfind.server.envelope import StrictJson
+from contextfind.server.openapi import operation_id
 from contextfind.server.premises import Premises, ThePremises
 from contextfind.server.wire.answers import Health, Readiness
 
 # Clients parse the leading number: the version of the API that is spoken here.
 VERSION = f"0.5.2+contextfind.{__version__}"
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], generate_unique_id_function=operation_id)
 
 
 @router.head("/health", include_in_schema=False)

@@ -1,19 +1,19 @@
 """resources: uploads, and adding them to the tree."""
 
-from fastapi import APIRouter, Request, UploadFile
+from fastapi import Request, UploadFile
 from starlette.responses import Response
 
 from contextfind.domain.errors import ResourceExhaustedError
 from contextfind.server.envelope import ok
 from contextfind.server.examples import ADD
-from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.waiting import Patience, until_added
 from contextfind.server.wire.answers import Added, Ok, Uploaded
 from contextfind.server.wire.resources import AddBody, finished, request_of, started
 from contextfind.server.wire.telemetry import telemetry
 
-router = APIRouter(prefix="/resources", tags=["resources"])
+router = room("resources")
 
 
 @router.post("/temp_upload", response_model=Ok[Uploaded], responses=may_fail())

@@ -1,13 +1,14 @@
 """POST search/find and search/search."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from contextfind.server.envelope import ok
+from contextfind.server.envelope import PlainJson, ok
 from contextfind.server.examples import FIND, SEARCH
-from contextfind.server.openapi import examples, may_fail
+from contextfind.server.openapi import examples, may_fail, room
 from contextfind.server.premises import Context, TheHouse
 from contextfind.server.presence import while_awaited
+from contextfind.server.shortcut import Shortcut
 from contextfind.server.wire.answers import Ok
 from contextfind.server.wire.find import (
     FIND_HEADERS,
@@ -21,7 +22,7 @@ from contextfind.server.wire.hits import Found
 from contextfind.server.wire.search import SearchBody, Searched, search_answer_of
 from contextfind.server.wire.telemetry import telemetry
 
-router = APIRouter(prefix="/search", tags=["search"])
+router = room("search", Shortcut)
 
 
 @router.post(
@@ -38,7 +39,7 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
     told = telemetry(request, "search.find", find_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header()
     result = answer_of(found, provenance=body.include_provenance)
-    return ok(result, telemetry=told, headers=headers)
+    return ok(result, telemetry=told, headers=headers, form=PlainJson)
 
 
 @router.post(
@@ -59,4 +60,4 @@ async def search(body: SearchBody, request: Request, house: TheHouse, context: C
     told = telemetry(request, "search.search", find_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header()
     result = search_answer_of(found, provenance=body.include_provenance)
-    return ok(result, telemetry=told, headers=headers)
+    return ok(result, telemetry=told, headers=headers, form=PlainJson)

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from contextfind.server.context import request_id_of
 from contextfind.server.envelope import ok
 from contextfind.server.examples import COMMIT, MESSAGE, MESSAGES, SESSION, SETTINGS, UNUSED
-from contextfind.server.openapi import examples, may_fail
+from contextfind.server.openapi import examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire import session_answers as shown
 from contextfind.server.wire.answers import Ok, Page
@@ -27,7 +27,7 @@ from contextfind.server.wire.sessions import (
 )
 from contextfind.server.wire.telemetry import telemetry
 
-router = APIRouter(prefix="/sessions", tags=["sessions"])
+router = room("sessions")
 
 _USED = "nothing was done: a use is counted when a text is read"
 _EXTRACT = "nothing was done: memories are taken out of a session when it is committed"

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import Response
 
 from contextfind.domain.identity import Identity
@@ -10,7 +10,7 @@ from contextfind.domain.uri import Uri
 from contextfind.server.envelope import ok
 from contextfind.server.examples import SKILL, SKILL_FIND, SKILL_JUDGE, SKILL_UPDATE
 from contextfind.server.house import House
-from contextfind.server.openapi import AT_ADDRESS, examples, may_fail
+from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Context, Tenant, TheHouse, premises_of
 from contextfind.server.presence import while_awaited
 from contextfind.server.skills import begun, until_skills_added
@@ -31,7 +31,7 @@ from contextfind.server.wire.skills import (
 )
 from contextfind.server.wire.telemetry import telemetry
 
-router = APIRouter(prefix="/skills", tags=["skills"])
+router = room("skills")
 
 Name = Annotated[str, Path(description="The name of a skill.")]
 

@@ -1,11 +1,11 @@
 """system/*: what the server is and has, and waiting until it is done."""
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
 from contextfind.server.examples import WAIT
-from contextfind.server.openapi import examples, may_fail
+from contextfind.server.openapi import examples, may_fail, room
 from contextfind.server.premises import Caller, Tenant, TheHouse, ThePremises
 from contextfind.server.presence import while_awaited
 from contextfind.server.routers.health import VERSION
@@ -13,7 +13,7 @@ from contextfind.server.waiting import Patience, until_jobs_end, until_settled
 from contextfind.server.wire.answers import Ok, Queues, Status
 from contextfind.server.wire.content import Waiting, queue_status
 
-router = APIRouter(prefix="/system", tags=["system"])
+router = room("system")
 
 
 @router.get("/status", response_model=Ok[Status], responses=may_fail())

@@ -2,18 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import Field
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
-from contextfind.server.openapi import may_fail
+from contextfind.server.openapi import may_fail, room
 from contextfind.server.premises import Tenant, TheHouse
 from contextfind.server.wire.answers import Ok, Task
 from contextfind.server.wire.body import Params
 from contextfind.server.wire.tasks import task
 
-router = APIRouter(prefix="/tasks", tags=["tasks"])
+router = room("tasks")
 
 _LOOKED_AT = 1_000  # newest jobs among which the filters choose
 
