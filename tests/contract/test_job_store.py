@@ -93,3 +93,22 @@ async def test_unfinished_jobs_of_everybody_come_oldest_first(jobs: JobStore) ->
         await jobs.save(job(state.value, -number, state))
     await jobs.save(job("ben", -99, identity=Identity("bolt", "ben")))
     assert [one.id for one in await jobs.unfinished()] == ["ben", "running", "pending"]
+
+
+async def test_jobs_that_ended_before_a_moment_are_forgotten(jobs: JobStore) -> None:
+    for number, state in enumerate(JobState):
+        await jobs.save(job(f"old-{state.value}", number, state))
+        await jobs.save(job(f"new-{state.value}", 60 + number, state))
+    late = replace(job("late", 0, JobState.FAILED), updated_at=NOON + timedelta(minutes=60))
+    await jobs.save(late)
+    assert await jobs.forget(NOON + timedelta(minutes=30), 100) == 3
+    left = {one.id for one in await jobs.list(ANN, 100)}
+    assert left == {"old-pending", "old-running", "late"} | {f"new-{s.value}" for s in JobState}
+    assert await jobs.forget(NOON + timedelta(minutes=30), 100) == 0
+
+
+async def test_jobs_are_forgotten_in_parts(jobs: JobStore) -> None:
+    for number in range(5):
+        await jobs.save(job(f"j{number}", 0, JobState.COMPLETED))
+    told = [await jobs.forget(NOON + timedelta(minutes=1), 2) for _ in range(4)]
+    assert told == [2, 2, 1, 0]

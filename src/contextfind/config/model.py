@@ -119,6 +119,12 @@ class StorageSettings(Section):
         min_length=1,
         description="The data directory; made when it is not there. Also spelled `workspace`.",
     )
+    idle_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        le=3_600,
+        description="After so long without a write, what deletes and updates left behind is taken away. 0: never.",
+    )
 
 
 class EmbeddingSettings(Section):

@@ -19,7 +19,6 @@ _BREATH = 0.02  # seconds between two steps: whoever came meanwhile goes first
 _PATIENCE = 120  # quiet times: so long a house may be written to without a pause, then it is tidied all the same
 _REST = 60  # quiet times between two rounds: what a round costs is spread over minutes
 _DAY = 86_400.0  # seconds until the next round where nobody writes: some things go by their age
-_LOOKED_AT = 2.0  # seconds between reading a record and reading its blob, at the very most
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -105,13 +104,19 @@ class Housekeeper:
 class LooseBlobs:
     """The chore of removing blobs that no record names any more, or ever named.
 
-    A blob is put first and named by a commit afterwards, every time, also when it is there already. So what is put
-    from now on, or was put a moment ago, is let alone; all else is named by now or never will be.
+    A blob is put first, every time, also when it is there already, and named by a commit within the same filing. So
+    what is put after the beginning is let alone, and all else is named, once the filings open then are closed, or
+    never will be.
+
+    grace: seconds that a reader may need between a record and its blob.
     """
 
-    def __init__(self, names: BlobNames, blobs: BlobSweep, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, names: BlobNames, blobs: BlobSweep, grace: float, sleep: Sleep = asyncio.sleep
+    ) -> None:
         self._names = names
         self._blobs = blobs
+        self._grace = grace
         self._sleep = sleep
 
     @property
@@ -120,10 +125,10 @@ class LooseBlobs:
         return Chore("loose blobs", self._steps)
 
     async def _steps(self) -> AsyncGenerator[Swept, None]:
-        await self._blobs.watch()
         try:
-            await self._names.settle()  # commits under way name what was put before the watch
-            named: list[NameKeys] = []
+            await self._blobs.watch()
+            await self._names.settle()  # a caller that gave up may have left its commit behind
+            named: list[NameKeys] = [np.array([], np.uint64)]
             after = RecordId(0)
             while True:
                 records, keys = await self._names.named(after, _RECORDS)
@@ -132,10 +137,8 @@ class LooseBlobs:
                 after = records[-1]
                 named.append(keys)
                 yield Swept()
-            wanted = np.unique(np.concatenate([*named, np.array([], np.uint64)]))
-            await self._sleep(
-                _LOOKED_AT
-            )  # whoever read a record before it changed reads its old blob now
+            wanted = np.unique(np.concatenate(named))
+            await self._sleep(self._grace)  # who read a record before it changed has its blob now
             for shelf in self._blobs.shelves:
                 yield await self._blobs.sweep(shelf, wanted)
         finally:

@@ -111,16 +111,17 @@ class SummaryWorker:
         """
         desk = self._desk
         written = await self._drafts(directories)
-        await desk.blobs.put([blob for one in written for blob in one.drafted.blobs])
-        await desk.commit(
-            Commit(
-                directories[0].account,
-                desk.clock(),
-                put=tuple(draft for one in written for draft in one.drafted.drafts),
-                fresh=tuple(directories),
-                stale=tuple(up for one in written for up in one.above),
+        with desk.blobs.filing():
+            await desk.blobs.put([blob for one in written for blob in one.drafted.blobs])
+            await desk.commit(
+                Commit(
+                    directories[0].account,
+                    desk.clock(),
+                    put=tuple(draft for one in written for draft in one.drafted.drafts),
+                    fresh=tuple(directories),
+                    stale=tuple(up for one in written for up in one.above),
+                )
             )
-        )
 
     async def _drafts(self, directories: Sequence[StaleDirectory]) -> list["_Summary"]:
         """Return what is to be written, in order; the first failure stops the others."""

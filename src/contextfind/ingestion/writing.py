@@ -166,19 +166,20 @@ async def file_away(desk: Desk, account: str, *drafted: Drafted) -> int:
 
     Blobs go first: a crash in between leaves a blob that nobody names, never a name without a blob.
     """
-    await desk.blobs.put([blob for one in drafted for blob in one.blobs])
     puts = tuple(draft for one in drafted for draft in one.drafts)
     parents = sorted({up for draft in puts for up in draft.uri.ancestors()[:1]})
     folders = sorted({up for draft in puts for up in draft.uri.ancestors()})
-    done = await desk.commit(
-        Commit(
-            account,
-            desk.clock(),
-            put=puts,
-            ensure=tuple(draft for folder in folders for draft in placeholders(folder)),
-            stale=tuple(parents),
+    with desk.blobs.filing():
+        await desk.blobs.put([blob for one in drafted for blob in one.blobs])
+        done = await desk.commit(
+            Commit(
+                account,
+                desk.clock(),
+                put=puts,
+                ensure=tuple(draft for folder in folders for draft in placeholders(folder)),
+                stale=tuple(parents),
+            )
         )
-    )
     return done.position
 
 

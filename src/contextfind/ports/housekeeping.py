@@ -64,7 +64,7 @@ class BlobSweep(Protocol):
         ...
 
     async def watch(self) -> None:
-        """Remember what was put within the last minute, and from now on all that is put, until `rest`."""
+        """Remember what is put from now on until `rest`; return when all filings open now are closed."""
         ...
 
     def rest(self) -> None:

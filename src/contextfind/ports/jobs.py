@@ -60,6 +60,10 @@ class JobStore(Protocol):
         """Return at most `limit` of the identity's jobs, newest first."""
         ...
 
+    async def forget(self, before: datetime, limit: int) -> int:
+        """Remove at most `limit` jobs that ended before a moment, and return how many that were."""
+        ...
+
     async def unfinished(self) -> Sequence[Job]:
         """Return every pending or running job, oldest first (asked once, at start)."""
         ...

@@ -1,6 +1,7 @@
 """The truth: records, their passages and vectors, and the log of what changed."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -233,6 +234,15 @@ class RecordStore(Protocol):
         """Return passages by record and ordinal, in the order asked, None where there is none."""
         ...
 
+    async def found(
+        self, wanted: Sequence[tuple[RecordId, int]]
+    ) -> Sequence[tuple[Record, Passage | None] | None]:
+        """Return records with one passage each, as `get` and `passages` would of one state; one read.
+
+        In the order asked; None where there is no record, and for a passage that is not there.
+        """
+        ...
+
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """Count one use for each time a record is named (feeds hotness; never enters the log)."""
         ...
@@ -298,7 +308,11 @@ class RecordStore(Protocol):
 
 
 class BlobStore(Protocol):
-    """Immutable bytes by their SHA-256."""
+    """Immutable bytes by their SHA-256; those that no record names are taken away some day."""
+
+    def filing(self) -> AbstractContextManager[None]:
+        """Open it around a put and the commit that names what was put: nothing of it is taken away before."""
+        ...
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
         """Store each, durably, and return the digests (64 hex digits) in order."""

@@ -16,6 +16,7 @@ from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.images.web import WebImages
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.remote.embeddings import OpenAIEmbedder
+from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
@@ -38,7 +39,7 @@ from contextfind.wiring.models import (
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
-_FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not wanted any more
+FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not wanted any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Engines:
     identities: SqliteIdentityStore
     sessions: SessionStore
     uploads: LocalShelf
+    compaction: SqliteCompaction
     sight: Sight | None = None
     reranker: Reranker | None = None
     chat: ChatModel | None = None
@@ -83,10 +85,10 @@ async def open_engines(
         directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
     )
     stack.push_async_callback(uploads.aclose)
-    await uploads.sweep(_FORGOTTEN)
+    await uploads.sweep(FORGOTTEN)
     tokenizer = WordTokenizer()
     embedder = await open_embedder(settings.embedding, stack)
-    await _check_fingerprint(store, embedder, directory, reembed=reembed)
+    await check_fingerprint(store, embedder, directory, reembed=reembed)
     rules = IndexRules(graphs=settings.index.graphs)
     index = await _open_index(directory / "index", store, embedder, tokenizer, rules)
     stack.push_async_callback(index.aclose)
@@ -101,6 +103,7 @@ async def open_engines(
         identities=identities,
         sessions=SqliteSessionStore(database),
         uploads=uploads,
+        compaction=SqliteCompaction(database),
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),
         chat=chat,
@@ -139,7 +142,7 @@ async def _open_index(
     return await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
 
 
-async def _check_fingerprint(
+async def check_fingerprint(
     store: SqliteRecordStore, embedder: Embedder, directory: Path, *, reembed: bool
 ) -> None:
     """Refuse vectors of another embedder: their cosines with ours would mean nothing."""

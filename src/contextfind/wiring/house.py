@@ -23,6 +23,7 @@ from contextfind.sessions.conversations import Conversations
 from contextfind.wiring.answering import build_answerer
 from contextfind.wiring.background import Ground, start_background
 from contextfind.wiring.engines import Engines, open_engines
+from contextfind.wiring.housekeeping import build_housekeeper
 from contextfind.wiring.services import (
     Workers,
     add_desk,
@@ -99,7 +100,8 @@ class House:
         stack.callback(cpu.shutdown)
         desk = build_desk(settings, engines, around, cpu)
         pulse = Pulse()
-        workers = start_workers(engines, desk, pulse, around)
+        keeper = build_housekeeper(settings, engines, around)
+        workers = start_workers(engines, desk, pulse, around, keeper)
         stack.push_async_callback(stop_workers, workers)
         settling = Settling(engines.store, engines.index, workers.embedding, pulse)
         ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)

@@ -14,6 +14,7 @@ from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.ingestion.adding import AddDesk
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
+from contextfind.ingestion.housekeeping import Housekeeper
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
@@ -50,7 +51,13 @@ def build_desk(settings: Settings, engines: Engines, around: Surroundings, cpu: 
     return Desk(engines.store, engines.blobs, around.clock, cpu, rules)
 
 
-def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundings) -> Workers:
+def start_workers(
+    engines: Engines,
+    desk: Desk,
+    pulse: Pulse,
+    around: Surroundings,
+    housekeeper: Housekeeper | None,
+) -> Workers:
     """Start what runs behind the requests."""
     follower = Follower(engines.store, engines.index, pulse)
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
@@ -62,6 +69,8 @@ def start_workers(engines: Engines, desk: Desk, pulse: Pulse, around: Surroundin
         "summaries": _task("summaries", summaries.run()),
         "uses": _task("uses", uses.run()),
     }
+    if housekeeper is not None:
+        tasks["housekeeper"] = _task("housekeeper", housekeeper.run())
     return Workers(follower, embedding, summaries, uses, tasks)
 
 

@@ -5,9 +5,9 @@ import hashlib
 import os
 import re
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,12 +27,9 @@ _GRASP = 64  # files removed while no put may look for one: about 2 ms
 
 
 class FileBlobs:
-    """`BlobStore` and `BlobSweep` in a directory of its own.
+    """`BlobStore` and `BlobSweep` in a directory of its own. What is there is not written again."""
 
-    A blob that is there is never written again. timer: seconds, never backwards.
-    """
-
-    def __init__(self, directory: Path, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, directory: Path) -> None:
         """Take the directory (made if need be) and clear what a crash left half written."""
         self._root = directory
         self._drafts = directory / "drafts"
@@ -40,7 +37,8 @@ class FileBlobs:
         for draft in self._drafts.iterdir():
             draft.unlink()
         self._pool = ThreadPoolExecutor(_THREADS, "blobs")
-        self._newcomers = Newcomers(timer)
+        self._newcomers = Newcomers()
+        self._filings: set[asyncio.Event] = set()
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
         """See `BlobStore.put`.
@@ -72,9 +70,22 @@ class FileBlobs:
         """See `BlobSweep.shelves`."""
         return _SHELVES
 
+    @contextmanager
+    def filing(self) -> Iterator[None]:
+        """See `BlobStore.filing`."""
+        closed = asyncio.Event()
+        self._filings.add(closed)
+        try:
+            yield
+        finally:
+            self._filings.remove(closed)
+            closed.set()
+
     async def watch(self) -> None:
         """See `BlobSweep.watch`."""
-        await self._hop(self._newcomers.hold)
+        self._newcomers.hold()
+        for closed in list(self._filings):
+            await closed.wait()
 
     def rest(self) -> None:
         """See `BlobSweep.rest`."""
@@ -101,17 +112,16 @@ class FileBlobs:
 
     def _write_all(self, blobs: Sequence[bytes]) -> list[str]:
         digests = [hashlib.sha256(blob).hexdigest() for blob in blobs]
-        self._newcomers.note(digests)  # before looking: from now on no sweep takes any of them
-        paths = [self._path(digest) for digest in digests]
-        while missing := {
-            path: blob for path, blob in zip(paths, blobs, strict=True) if not path.exists()
-        }:
+        with self._newcomers.coming(digests):  # before looking: from now on no sweep takes any
+            paths = [self._path(digest) for digest in digests]
+            missing = {
+                path: blob for path, blob in zip(paths, blobs, strict=True) if not path.exists()
+            }
             touched = {
                 directory for path, blob in missing.items() for directory in self._write(path, blob)
             }
             for directory in touched:
                 _sync(directory)
-            self._newcomers.note(digests)  # again, and look again: the disk may have taken minutes
         return digests
 
     def _write(self, path: Path, blob: bytes) -> set[Path]:

@@ -1,7 +1,9 @@
 """Blob store in a dict."""
 
+import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from contextfind.domain.errors import NotFoundError
 from contextfind.ports.housekeeping import NameKeys, Swept
@@ -10,21 +12,17 @@ _KEY_DIGITS = 16
 
 
 class MemoryBlobs:
-    """`BlobStore` and `BlobSweep` without files.
-
-    recent: digests that count as put within the last minute; tests clear it to let time pass.
-    """
+    """`BlobStore` and `BlobSweep` without files."""
 
     def __init__(self) -> None:
         self._blobs: dict[str, bytes] = {}
-        self.recent: set[str] = set()
         self._held: set[str] | None = None
+        self._filings: set[asyncio.Event] = set()
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
         """See `BlobStore.put`."""
         digests = [hashlib.sha256(blob).hexdigest() for blob in blobs]
         self._blobs |= dict(zip(digests, blobs, strict=True))
-        self.recent.update(digests)
         if self._held is not None:
             self._held.update(digests)
         return digests
@@ -40,9 +38,22 @@ class MemoryBlobs:
         """See `BlobSweep.shelves`."""
         return ("",)
 
+    @contextmanager
+    def filing(self) -> Iterator[None]:
+        """See `BlobStore.filing`."""
+        closed = asyncio.Event()
+        self._filings.add(closed)
+        try:
+            yield
+        finally:
+            self._filings.remove(closed)
+            closed.set()
+
     async def watch(self) -> None:
         """See `BlobSweep.watch`."""
-        self._held = set(self.recent)
+        self._held = set()
+        for closed in list(self._filings):
+            await closed.wait()
 
     def rest(self) -> None:
         """See `BlobSweep.rest`."""

@@ -1,6 +1,7 @@
 """Job store in a dict."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from contextfind.domain.identity import Identity
 from contextfind.ports.jobs import Job
@@ -25,6 +26,13 @@ class MemoryJobStore:
         """See `JobStore.list`."""
         mine = [job for job in self._jobs.values() if _belongs(job, identity)]
         return sorted(mine, key=lambda job: (job.created_at, job.id), reverse=True)[:limit]
+
+    async def forget(self, before: datetime, limit: int) -> int:
+        """See `JobStore.forget`."""
+        over = [one for one in self._jobs.values() if one.state.ended and one.updated_at < before]
+        for job in over[:limit]:
+            del self._jobs[job.id]
+        return len(over[:limit])
 
     async def unfinished(self) -> Sequence[Job]:
         """See `JobStore.unfinished`."""

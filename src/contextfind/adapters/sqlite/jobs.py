@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from datetime import datetime
 from typing import cast
 
 from contextfind.adapters.sqlite.database import Database
@@ -15,6 +16,12 @@ _COLUMNS = (
     " result, error"
 )
 _JOBS = f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
+_ENDED = tuple(state.value for state in JobState if state.ended)
+# What ended before a moment began before it, and of the beginnings there is an index.
+_FORGET = (
+    f"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ({', '.join('?' * len(_ENDED))})"  # noqa: S608 - fixed text, bound values
+    " AND created_at < ? AND updated_at < ? LIMIT ?)"
+)
 
 _Row = tuple[
     str, str, str, Role, str, str, int, int, str, str, int, int, str | None, str | None
@@ -50,6 +57,12 @@ class SqliteJobStore:
         """See `JobStore.list`."""
         where = "WHERE account = ? AND user = ? ORDER BY created_at DESC, id DESC LIMIT ?"
         return await self._select(where, (identity.account, identity.user, limit))
+
+    async def forget(self, before: datetime, limit: int) -> int:
+        """See `JobStore.forget`."""
+        moment = microseconds(before)
+        values = (*_ENDED, moment, moment, limit)
+        return await self._database.tidy(lambda c: c.execute(_FORGET, values).rowcount)
 
     async def unfinished(self) -> Sequence[Job]:
         """See `JobStore.unfinished`."""
