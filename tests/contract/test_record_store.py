@@ -148,6 +148,20 @@ async def test_a_put_record_comes_back_as_written(store: Store) -> None:
     ]
 
 
+async def test_what_was_found_is_read_with_one_passage_each(store: Store) -> None:
+    names = [f"resources/{number:03d}" for number in range(150)]
+    await store.commit(writing(*(draft(name, f"{name} one", f"{name} two") for name in names)))
+    records = [await only(store, name) for name in names]
+    gone = RecordId(10**9)
+    wanted = [(record.id, at % 3) for at, record in enumerate(records)]
+    found = await store.found([*wanted[::-1], wanted[0], (gone, 0)])
+    passages = await store.passages(wanted)
+    pairs = list(zip(records, passages, strict=True))
+    assert found == [*pairs[::-1], pairs[0], None]
+    assert passages[2] is None
+    assert await store.found([]) == []
+
+
 async def test_times_keep_their_microseconds(store: Store) -> None:
     odd = NOON + timedelta(microseconds=123_457)
     await store.commit(Commit("acme", odd, put=[draft("resources/a")]))

@@ -62,7 +62,7 @@ class PageMaker:
     async def make(self, ranking: Ranking, limit: int, floor: float | None, scope: Scope) -> Page:
         """Return at most `limit` hits that score at least `floor` and are stored within `scope`.
 
-        One read of records and one of passages; more only when hits were passed over.
+        One read of the store; more only when hits were passed over.
         """
         draft = _Draft(limit, self._collapse)
         begin, size = 0, limit
@@ -82,16 +82,12 @@ class PageMaker:
         What the store gives for a hit must be the record that was found, in scope: an index that is
         wrong shows nobody anything.
         """
-        records = await self._store.get([scored.hit.id for scored in batch])
-        alive: list[tuple[Scored, Record]] = []
-        for scored, record in zip(batch, records, strict=True):
-            if record is not None and _is_found(scored, record, scope):
-                alive.append((scored, record))
+        found = await self._store.found([(s.hit.id, s.hit.passage) for s in batch])
+        for scored, there in zip(batch, found, strict=True):
+            if there is not None and _is_found(scored, there[0], scope):
+                draft.take(scored, *there)
             else:
                 draft.gone.add(scored.hit.id)
-        passages = await self._store.passages([(s.hit.id, s.hit.passage) for s, _ in alive])
-        for (scored, record), passage in zip(alive, passages, strict=True):
-            draft.take(scored, record, passage)
 
 
 @dataclass(slots=True)

@@ -147,6 +147,17 @@ class MemoryRecordStore:
             for record, ordinal in wanted
         ]
 
+    async def found(
+        self, wanted: Sequence[tuple[RecordId, int]]
+    ) -> Sequence[tuple[Record, Passage | None] | None]:
+        """See `RecordStore.found`."""
+        records = await self.get([record for record, _ in wanted])
+        passages = await self.passages(wanted)
+        return [
+            None if record is None else (record, passage)
+            for record, passage in zip(records, passages, strict=True)
+        ]
+
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """See `RecordStore.touch`."""
         records = self._tree.records

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 
@@ -40,6 +41,8 @@ from contextfind.domain.uri import Uri
 from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, StaleDirectory
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
+_PASSAGE_AT = 1 + len(RECORD_COLUMNS.split(","))  # behind the ordinal and the record
+_FOUND_AT_ONCE = 100  # as many as an answer has at most; SQLite takes 32,766 values
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
 _Entry = tuple[int, int, *RecordRow]  # of the log: position, id, the record it is now
 _SHOWN = (  # `domain.records.shown_address`
@@ -142,6 +145,33 @@ def read_passages(
     query = f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE record = ? AND ordinal = ?"  # noqa: S608 - fixed text
     rows = [connection.execute(query, place).fetchone() for place in wanted]
     return [None if row is None else passage_of(row) for row in rows]
+
+
+def read_found(
+    connection: sqlite3.Connection, wanted: Sequence[tuple[RecordId, int]]
+) -> list[tuple[Record, Passage | None] | None]:
+    """Return records with one passage each, None where there is none."""
+    known: dict[tuple[int, int], tuple[Record, Passage | None]] = {}
+    for begin in range(0, len(wanted), _FOUND_AT_ONCE):
+        part = wanted[begin : begin + _FOUND_AT_ONCE]
+        places = [number for place in part for number in place]
+        for row in connection.execute(_found_query(len(part)), places).fetchall():
+            passage = None if row[-1] is None else passage_of(row[_PASSAGE_AT:])
+            known[row[1], row[0]] = (record_of(row[1:_PASSAGE_AT]), passage)
+    return [known.get(place) for place in wanted]
+
+
+@lru_cache(_FOUND_AT_ONCE)
+def _found_query(count: int) -> str:
+    """Return one statement for so many places: half the time of a statement for each."""
+    columns = [f"r.{name.strip()}" for name in RECORD_COLUMNS.split(",")]
+    columns += [f"p.{name.strip()}" for name in PASSAGE_COLUMNS.split(",")]
+    places = ", ".join(["(?, ?)"] * count)
+    return (
+        f"WITH wanted (record, ordinal) AS (VALUES {places})"  # noqa: S608 - fixed text
+        f" SELECT wanted.ordinal, {', '.join(columns)} FROM wanted JOIN records r ON r.id = wanted.record"
+        " LEFT JOIN passages p ON p.record = r.id AND p.ordinal = wanted.ordinal"
+    )
 
 
 def read_pending(connection: sqlite3.Connection, limit: int) -> list[PendingText]:

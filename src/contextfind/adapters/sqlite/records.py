@@ -97,6 +97,12 @@ class SqliteRecordStore:
         """See `RecordStore.passages`."""
         return await self._database.read(lambda c: reading.read_passages(c, wanted))
 
+    async def found(
+        self, wanted: Sequence[tuple[RecordId, int]]
+    ) -> Sequence[tuple[Record, Passage | None] | None]:
+        """See `RecordStore.found`."""
+        return await self._database.read(lambda c: reading.read_found(c, wanted))
+
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """See `RecordStore.touch`."""
         used = [(record,) for record in ids]
