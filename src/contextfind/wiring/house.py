@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from contextfind.adapters.process.spare import SpareProcess
 from contextfind.answering.answerer import Answerer
 from contextfind.config.model import Settings
 from contextfind.ingestion.adding import Adding
@@ -36,6 +37,7 @@ from contextfind.wiring.skills import Skills, build_skills
 from contextfind.wiring.surroundings import Surroundings
 
 _CPU_THREADS = 2  # parsing beside the event loop; more only fight for the same two cores
+_PARSERS = ("contextfind.ingestion.drafting",)  # of many files: in a process of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ class House:
         engines = await open_engines(settings, around, stack, reembed=reembed)
         cpu = ThreadPoolExecutor(_CPU_THREADS, "parsing")
         stack.callback(cpu.shutdown)
-        desk = build_desk(settings, engines, around, cpu)
+        bulk = SpareProcess(cpu, warm=_PARSERS)
+        stack.callback(bulk.shutdown)
+        desk = build_desk(settings, engines, around, cpu, bulk)
         pulse = Pulse()
         keeper = build_housekeeper(settings, engines, around)
         workers = start_workers(engines, desk, pulse, around, keeper)

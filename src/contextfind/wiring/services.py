@@ -45,10 +45,12 @@ class Workers:
     tasks: Mapping[str, "asyncio.Task[None]"]
 
 
-def build_desk(settings: Settings, engines: Engines, around: Surroundings, cpu: Executor) -> Desk:
-    """Return what records are written with; parsing runs in `cpu`."""
+def build_desk(
+    settings: Settings, engines: Engines, around: Surroundings, cpu: Executor, bulk: Executor
+) -> Desk:
+    """Return what records are written with; parsing runs in `cpu`, that of many files in `bulk`."""
     rules = PassageRules(settings.ingestion.passage_target, settings.ingestion.passage_longest)
-    return Desk(engines.store, engines.blobs, around.clock, cpu, rules)
+    return Desk(engines.store, engines.blobs, around.clock, cpu, rules, bulk)
 
 
 def start_workers(
