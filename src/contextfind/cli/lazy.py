@@ -23,6 +23,7 @@ _SERVER = "Run a server"
 _FILL = "Fill it"
 _ASK = "Ask it"
 _TALK = "Hold a conversation"
+_MOVE = "Take it elsewhere"
 _ADMIN = "Accounts and keys"
 
 OFFERS: Mapping[str, Offer] = {
@@ -45,6 +46,12 @@ OFFERS: Mapping[str, Offer] = {
     "write": Offer("editing", _FILL, "Write one text file."),
     "mkdir": Offer("editing", _FILL, "Make a directory."),
     "rm": Offer("editing", _FILL, "Remove a file or a directory."),
+    "export": Offer(
+        "transferring", _MOVE, "Write all data into one file; the server must be stopped."
+    ),
+    "import": Offer(
+        "transferring", _MOVE, "Bring an exported file into the data; the server must be stopped."
+    ),
     "find": Offer("finding", _ASK, "Find what fits a question."),
     "search": Offer("searching", _ASK, "Find what a question means in a conversation."),
     "ls": Offer("browsing", _ASK, "List a directory."),

@@ -1,13 +1,16 @@
-"""The house opened by a command: what goes wrong is one line and an exit code."""
+"""The house, or its data alone, opened by a command: what goes wrong is one line and an exit code."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
-from contextfind.wiring import House
+from contextfind.wiring import House, Vault
+
+T = TypeVar("T")
 
 
 @asynccontextmanager
@@ -21,18 +24,31 @@ async def opened(
 
     """
     async with AsyncExitStack() as stack:
-        try:
-            house = await stack.enter_async_context(
-                House.open(settings, served=served, reembed=reembed)
-            )
-        except ConfigError as error:
-            raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
-        except FailedPreconditionError as error:
-            raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
-        except ContextFindError as error:
-            raise Complaint(
-                f"cannot start: {error}; look closer with: contextfind doctor",
-                ExitCode.FAILED,
-                error.code,
-            ) from error
-        yield house
+        yield await _entered(stack, House.open(settings, served=served, reembed=reembed))
+
+
+@asynccontextmanager
+async def opened_vault(settings: Settings, *, filling: bool = False) -> AsyncIterator[Vault]:
+    """Give the data alone, as `Vault.open` does.
+
+    Raises:
+        Complaint: the data cannot be opened.
+
+    """
+    async with AsyncExitStack() as stack:
+        yield await _entered(stack, Vault.open(settings, filling=filling))
+
+
+async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[T]) -> T:
+    try:
+        return await stack.enter_async_context(opening)
+    except ConfigError as error:
+        raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
+    except FailedPreconditionError as error:
+        raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
+    except ContextFindError as error:
+        raise Complaint(
+            f"cannot start: {error}; look closer with: contextfind doctor",
+            ExitCode.FAILED,
+            error.code,
+        ) from error

@@ -2,5 +2,6 @@
 
 from contextfind.wiring.house import House
 from contextfind.wiring.surroundings import Surroundings
+from contextfind.wiring.vault import Vault
 
-__all__ = ["House", "Surroundings"]
+__all__ = ["House", "Surroundings", "Vault"]

@@ -1,0 +1,36 @@
+"""How fast something goes, and how long it will still take."""
+
+import time
+from collections.abc import Callable
+
+_MINUTE, _HOUR = 60, 3_600
+_SURE_AFTER = 2.0  # seconds: what is said of the time left before that is a guess
+
+
+class Pace:
+    """Told of progress from its making on; answers with a unit for `Meter.show`."""
+
+    def __init__(self, unit: str, timer: Callable[[], float] = time.monotonic) -> None:
+        self._unit = unit
+        self._timer = timer
+        self._started = timer()
+
+    def at(self, done: int, total: int) -> str:
+        """Return `records, 5,120/s, 3 min left`, as far as it can be known."""
+        seconds = self._timer() - self._started
+        if seconds <= 0 or not done:
+            return self._unit
+        said = f"{self._unit}, {done / seconds:,.0f}/s"
+        if total <= done or seconds < _SURE_AFTER:
+            return said
+        return f"{said}, {duration((total - done) * seconds / done)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it: `40 s`, `3 min`, `2 h 5 min`."""
+    if seconds < _MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < _HOUR:
+        return f"{seconds / _MINUTE:.0f} min"
+    hours, rest = divmod(seconds, _HOUR)
+    return f"{hours:.0f} h {rest / _MINUTE:.0f} min"

@@ -1,0 +1,76 @@
+"""The data of a directory without anything that works on it: what exports and imports need."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.config.model import Settings
+from contextfind.ports import BlobStore, Clock, IdentityStore, RecordStore
+from contextfind.transfer.exporting import Exporter
+from contextfind.transfer.importing import Importer
+from contextfind.wiring.engines import check_fingerprint
+from contextfind.wiring.models import open_embedder
+from contextfind.wiring.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A data directory, opened and locked.
+
+    fingerprint: of the embedder that its vectors are made by, empty when nobody has said yet.
+    """
+
+    store: RecordStore
+    blobs: BlobStore
+    identities: IdentityStore
+    clock: Clock
+    fingerprint: str
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, settings: Settings, surroundings: Surroundings | None = None, *, filling: bool = False
+    ) -> AsyncIterator["Vault"]:
+        """Open the data directory and give what lies in it; no worker starts, no model is loaded.
+
+        filling: make sure that its vectors are those of the configured embedder, as a server would.
+
+        Raises:
+            FailedPreconditionError: the directory is in use, newer, or (filling) made by another embedder.
+            UnavailableError: a file cannot be opened, or the embedder's dimension cannot be learnt.
+
+        """
+        around = surroundings or Surroundings.real()
+        directory = Path(settings.storage.path)
+        async with AsyncExitStack() as stack:
+            lock = DirectoryLock(directory)
+            await asyncio.to_thread(lock.acquire)
+            stack.callback(lock.release)
+            database = await Database.open(directory)
+            store = SqliteRecordStore(database)
+            stack.push_async_callback(store.aclose)
+            blobs = FileBlobs(directory / "blobs")
+            stack.push_async_callback(blobs.aclose)
+            if filling:
+                embedder = await open_embedder(settings.embedding, stack)
+                await check_fingerprint(store, embedder, directory, reembed=False)
+            identities = SqliteIdentityStore(database)
+            made_by = await store.fingerprint() or ""
+            yield cls(store, blobs, identities, around.clock, made_by)
+
+    @property
+    def exporter(self) -> Exporter:
+        """What writes the data into a file."""
+        return Exporter(self.store, self.blobs, self.identities)
+
+    @property
+    def importer(self) -> Importer:
+        """What brings a file into the data; a fresh one for each file."""
+        return Importer(self.store, self.blobs, self.identities, self.clock)
