@@ -4,6 +4,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ from tests.strategies import ACCOUNTS, USERS, WORDS, batches, logs, probes, rand
 MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, rewrite_dead=2.0)
 EAGER = IndexRules(small_rows=4, write_after=10)
 # graphs at any price, asked for all nodes (few vectors are drawn), so that they are exact
-GRAPHS = IndexRules(exact_below=0, graph_from=3, neighbour_cost=0.0, small_rows=40)
+GRAPHS = IndexRules(
+    exact_below=0, graph_from=3, neighbour_cost=0.0, small_rows=40, quiet_seconds=0.0
+)
 
 
 async def open_index(rules: IndexRules, directory: Path | None = None) -> EmbeddedIndex:
@@ -41,7 +44,7 @@ async def follow_all(index: SearchIndex, parts: Sequence[Sequence[Change]]) -> N
 
 async def drawn(index: EmbeddedIndex) -> None:
     """Wait until the background thread has built all graphs."""
-    await asyncio.wrap_future(index._background.submit(int))
+    await index.rest()
 
 
 def some_probes(seed: int) -> list[Probe]:
@@ -109,7 +112,7 @@ async def test_a_long_log_is_answered_alike_through_graphs_merges_and_deletes() 
     log = random_log(random.Random(7), 3_000, vector_seeds=5_000)  # noqa: S311
     memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
     await memory.follow(log)
-    rules = IndexRules(exact_below=10, graph_from=50, neighbour_cost=0.0, small_rows=64)
+    rules = replace(GRAPHS, exact_below=10, graph_from=50, small_rows=64, merge_at_once=500)
     index = await open_index(rules)
     for begin in range(0, len(log), 170):
         await index.follow(log[begin : begin + 170])
@@ -242,7 +245,7 @@ def solo_batch(position: int, version: int) -> list[Change]:
 async def test_searches_beside_following_see_whole_batches_only() -> None:
     """Each batch replaces all three records; a search must never see two batches at once."""
     rng = random.Random(5)  # noqa: S311
-    rules = IndexRules(exact_below=0, graph_from=4, neighbour_cost=0.0, small_rows=8)
+    rules = replace(GRAPHS, graph_from=4, small_rows=8, merge_at_once=20)
     index = await open_index(rules)
     noise = random_log(rng, 200)
     await index.follow(noise)

@@ -5,7 +5,6 @@ thread, no deletes, no resizing, no filter callback; `ef` is steered by how many
 asked for. Equal vectors are one node, because numbers of equal nodes cut others off.
 """
 
-import hashlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from contextfind.adapters.embedded.aside import done_aside
 from contextfind.adapters.embedded.postings import Ints, Longs
 from contextfind.adapters.embedded.segment import spread
 from contextfind.domain.records import Matrix, Vector
@@ -27,10 +28,10 @@ _log = logging.getLogger(__name__)
 _LINKS = 16  # per node; 32 gave nothing at 20,000 rows
 _BUILD_EF = 100
 _SEED = 100
-_BLOCK = 1_000  # rows between two looks at `stopped`, about a quarter of a second
+_BLOCK = 1_000  # rows between two looks up from the work, about a quarter of a second
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Graph:
     """The library's index, and which vectors each of its nodes stands for (CSR form)."""
 
@@ -42,6 +43,13 @@ class Graph:
     def nodes(self) -> int:
         """How many distinct vectors there are."""
         return len(self.start) - 1
+
+    @property
+    def node_of(self) -> Ints:
+        """The node of each vector."""
+        nodes: Ints = np.empty(len(self.members), np.int32)
+        nodes[self.members] = np.repeat(np.arange(self.nodes), np.diff(self.start))
+        return nodes
 
     def nearest(self, query: Vector, count: int) -> Longs:
         """Return the vectors of the `count` nearest nodes, ascending; fewer when some are out of reach."""
@@ -67,24 +75,33 @@ def available(library: Any = hnswlib) -> bool:
 
 def nodes_of(vectors: Matrix) -> Ints:
     """Return the node of each vector; equal vectors share one, numbered by first appearance."""
-    known: dict[bytes, int] = {}
-    nodes = [
-        known.setdefault(hashlib.blake2b(row, digest_size=16).digest(), len(known))
-        for row in np.ascontiguousarray(vectors)
-    ]
-    return np.array(nodes, np.int32)
+    marks = _marks_of(vectors)
+    order = np.argsort(marks, kind="stable")
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = marks[order[1:]] != marks[order[:-1]]
+    for begin in range(0, len(order), _BLOCK):
+        alike = begin + np.flatnonzero(~fresh[begin : begin + _BLOCK])
+        fresh[alike] = (_bits(vectors[order[alike]]) != _bits(vectors[order[alike - 1]])).any(1)
+    firsts = order[fresh]
+    numbers = np.empty(len(firsts), np.int32)
+    numbers[np.argsort(firsts)] = np.arange(len(firsts), dtype=np.int32)
+    nodes: Ints = np.empty(len(order), np.int32)
+    nodes[order] = numbers[np.cumsum(fresh) - 1]
+    return nodes
 
 
-def build_graph(vectors: Matrix, stopped: Callable[[], bool]) -> Graph | None:
-    """Return a graph over unit rows, or None when `stopped` said so meanwhile."""
-    node_of = nodes_of(vectors)
-    graph = _assemble(_new_index(vectors.shape[1]), node_of)
+def build_graph(vectors: Matrix, told: Callable[[int], bool]) -> Graph | None:
+    """Return a graph over unit rows, or None when told to stop.
+
+    told: hears how many nodes are in, every thousand, and says whether to go on.
+    """
+    graph = _assemble(_new_index(vectors.shape[1]), nodes_of(vectors))
     firsts = graph.members[graph.start[:-1]]
     graph.index.init_index(
         max_elements=graph.nodes, ef_construction=_BUILD_EF, M=_LINKS, random_seed=_SEED
     )
     for begin in range(0, graph.nodes, _BLOCK):
-        if stopped():
+        if not told(begin):
             return None
         block = firsts[begin : begin + _BLOCK]
         labels = np.arange(begin, begin + len(block))
@@ -93,19 +110,38 @@ def build_graph(vectors: Matrix, stopped: Callable[[], bool]) -> Graph | None:
 
 
 def save_graph(graph: Graph, path: Path) -> None:
-    """Write the links; holds the interpreter for .6 s per 100,000 nodes, so only when closing."""
+    """Write the links; holds the interpreter for .6 s per 100,000 nodes.
+
+    Raises:
+        OSError: the disk did not take all of it.
+
+    """
     graph.index.save_index(str(path))
+    if path.stat().st_size != graph.index.index_file_size():
+        raise OSError(f"{path.name} was not written to its end")  # the library does not say
 
 
-def load_graph(path: Path, vectors: Matrix) -> Graph:
-    """Read back what `save_graph` wrote for the same vectors; the caller has verified the file.
+def save_graph_aside(graph: Graph, path: Path) -> None:
+    """Write the links from a copy of this process, so that nobody waits for the interpreter.
+
+    Raises:
+        OSError: it could not be written.
+
+    """
+    if not done_aside(lambda: save_graph(graph, path)):
+        raise OSError(f"{path.name} was not written")
+
+
+def load_graph(path: Path, node_of: Ints, dimension: int) -> Graph:
+    """Read back what `save_graph` wrote; holds the interpreter for .4 s per 100,000 nodes.
+
+    The caller has verified the file. node_of: the node of each vector.
 
     Raises:
         ValueError: the file belongs to other vectors.
 
     """
-    node_of = nodes_of(vectors)
-    graph = _assemble(_new_index(vectors.shape[1]), node_of)
+    graph = _assemble(_new_index(dimension), node_of)
     try:
         graph.index.load_index(str(path))
     except RuntimeError as error:
@@ -113,6 +149,19 @@ def load_graph(path: Path, vectors: Matrix) -> Graph:
     if graph.index.get_current_count() != graph.nodes:
         raise ValueError(f"{path.name} has another number of nodes than its segment")
     return graph
+
+
+def _marks_of(vectors: Matrix) -> NDArray[np.uint64]:
+    """Return a number for each vector that is the same for equal ones, and hardly ever for others."""
+    marks: NDArray[np.uint64] = np.empty(len(vectors), np.uint64)
+    factors = np.random.default_rng(_SEED).integers(1, 2**63, vectors.shape[1], np.uint64) | 1
+    for begin in range(0, len(vectors), _BLOCK):
+        marks[begin : begin + _BLOCK] = (_bits(vectors[begin : begin + _BLOCK]) * factors).sum(1)
+    return marks
+
+
+def _bits(vectors: Matrix) -> NDArray[np.uint64]:
+    return np.ascontiguousarray(vectors).view(np.uint32).astype(np.uint64)
 
 
 def _new_index(dimension: int) -> Any:

@@ -1,8 +1,6 @@
 """The door: a `SearchIndex` inside this process."""
 
 import asyncio
-import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from contextfind.adapters.embedded.answer import Answering
+from contextfind.adapters.embedded.crew import Crew
 from contextfind.adapters.embedded.graph import available
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.shelf import Maker, Shelf
@@ -23,19 +22,18 @@ from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
 _SEARCHERS = 2  # threads; more give nothing on two cores, and the loop needs time too
-_NICENESS = 15  # graphs built at this priority cost searches 2 % instead of 44 %
 
 
 class EmbeddedIndex:
     """Follows the log into write-once segments and searches them; made by `open`."""
 
-    def __init__(self, workshop: Workshop) -> None:
+    def __init__(self, workshop: Workshop, crew: Crew | None = None) -> None:
         self._dimension = workshop.maker.dimension
         self._rules = workshop.rules
         self._searchers = ThreadPoolExecutor(_SEARCHERS, "index-search")
         self._follower = ThreadPoolExecutor(1, "index-follow")
-        self._background = ThreadPoolExecutor(1, "index-background", _yield_to_others)
-        self._upkeep = Upkeep(workshop, self._background)
+        self._crew = crew or Crew.hired()
+        self._upkeep = Upkeep(workshop, self._crew)
         self._plans: Counter[str] = Counter()
         self._counting = threading.Lock()
         self._closed = False
@@ -90,6 +88,10 @@ class EmbeddedIndex:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._follower, self._upkeep.apply, changes)
 
+    async def rest(self) -> None:
+        """Return when there is nothing more to merge, to draw or to write behind the searches."""
+        await asyncio.to_thread(self._crew.rest)
+
     async def aclose(self) -> None:
         """Finish what was begun, write the snapshot and end the threads; again is harmless."""
         if not self._closed:
@@ -97,15 +99,26 @@ class EmbeddedIndex:
             await asyncio.to_thread(self._close)
 
     def stats(self) -> dict[str, int]:
-        """Return counts for telemetry: records, rows, segments, rows in graphs, plans chosen."""
-        views = self._upkeep.snapshot.views
+        """Return counts for telemetry.
+
+        The position in the log; records, rows and segments; vectors in graphs and those that every find
+        scans; of the graph that is being drawn, how many of its vectors are in it; plans chosen.
+        """
+        snapshot = self._upkeep.snapshot
+        drawn, to_draw = self._upkeep.drawing
         with self._counting:
             plans = {f"plan_{name}": count for name, count in sorted(self._plans.items())}
+        vectors = sum(len(view.segment.vectors) for view in snapshot.views)
+        graphs = sum(len(v.segment.vectors) for v in snapshot.views if v.graph is not None)
         return {
-            "records": sum(view.segment.size - len(view.dead) for view in views),
-            "rows": sum(view.segment.rows for view in views),
-            "segments": len(views),
-            "graph_rows": sum(len(v.segment.vectors) for v in views if v.graph is not None),
+            "position": snapshot.position,
+            "records": sum(view.segment.size - len(view.dead) for view in snapshot.views),
+            "rows": sum(view.segment.rows for view in snapshot.views),
+            "segments": len(snapshot.views),
+            "graph_rows": graphs,
+            "scanned_rows": vectors - graphs,
+            "drawn_rows": drawn,
+            "rows_to_draw": to_draw,
             **plans,
         }
 
@@ -141,9 +154,3 @@ class EmbeddedIndex:
         self._searchers.shutdown(wait=True)
         self._follower.shutdown(wait=True)
         self._upkeep.close()
-
-
-def _yield_to_others() -> None:
-    """Lower the priority of the calling thread, where the system knows priorities of threads."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -18,6 +18,11 @@ class IndexRules:
         out, for a neighbour asked of a graph, at 384 dimensions; only their ratios matter.
     merge_ratio: a segment at least so many times larger than the next one is left alone.
     small_rows: segments smaller than this are always merged; it costs a few ms.
+    merge_at_once: so many rows are merged right after they came (60 ms of processor time), more of them
+        behind the searches.
+    quiet_rows, quiet_seconds: while more rows than that come in such a time, no graph is drawn: it would
+        soon be thrown away. One thread draws some 600 to 4,000 rows a second, and a segment lives until
+        half as many rows as it has came after it.
     rewrite_dead: share of dead records that makes a segment worth writing again.
     write_after: so many rows followed since the last snapshot start a new one.
     graphs: whether there are any; without them every answer is exact.
@@ -32,6 +37,9 @@ class IndexRules:
     neighbour_cost: float = 3.0
     merge_ratio: int = 2
     small_rows: int = 1_000
+    merge_at_once: int = 4_000
+    quiet_rows: int = 500
+    quiet_seconds: float = 1.0
     rewrite_dead: float = 0.3
     write_after: int = 20_000
     graphs: bool = True

@@ -10,15 +10,16 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyroaring import BitMap
 
-from contextfind.adapters.embedded.arrays import ArrayFile
-from contextfind.adapters.embedded.graph import Graph, load_graph, save_graph
+from contextfind.adapters.embedded.arrays import ArrayFile, Room, map_arrays
+from contextfind.adapters.embedded.graph import Graph, load_graph
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
@@ -27,8 +28,11 @@ _log = logging.getLogger(__name__)
 _FORMAT = 4
 _MANIFEST = "manifest.json"
 _UNFINISHED = "unfinished.tmp"
-_SEGMENT, _GRAPH = ".segment", ".graph"
+_SEGMENT, _GRAPH, _NODES = ".segment", ".graph", ".nodes"
 _BROKEN = (OSError, ValueError, KeyError, TypeError, IndexError, EOFError)
+
+Saver = Callable[[Graph, Path], None]
+_Files = Mapping[str, str]  # of a graph: `links` and `nodes`
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +48,24 @@ class Maker:
 
 
 class Shelf:
-    """Keeps one snapshot in a directory. Its methods block; one thread at a time may use them."""
+    """Keeps one snapshot in a directory. Its methods block; one thread at a time may use them.
+
+    What it wrote is kept for as long as somebody uses it, named in the manifest or not.
+    """
 
     def __init__(self, directory: Path, maker: Maker) -> None:
         self._directory = directory
         self._maker = maker
-        self._written: dict[Segment | Graph, str] = {}
-        self._unread: dict[Segment, str] = {}  # graphs that this maker reads none of, but keeps
+        self._segments: WeakKeyDictionary[Segment, str] = WeakKeyDictionary()
+        self._graphs: WeakKeyDictionary[Graph, _Files] = WeakKeyDictionary()
+        # graphs on disk that this maker does not read, but keeps
+        self._unread: WeakKeyDictionary[Segment, _Files] = WeakKeyDictionary()
 
     def load(self) -> Snapshot:
-        """Return what was written last, or an empty snapshot when that is not to be trusted."""
+        """Return what was written last, or an empty snapshot when that is not to be trusted.
+
+        Segments are mapped, graphs read: that holds the interpreter, see `load_graph`.
+        """
         if not (self._directory / _MANIFEST).exists():
             return Snapshot()
         try:
@@ -64,25 +76,41 @@ class Shelf:
             _log.warning("the search index in %s is built anew: %s", self._directory, error)
             return Snapshot()
 
-    def write(self, snapshot: Snapshot, *, with_graphs: bool) -> None:
-        """Make a snapshot durable and remove the files that it does not need.
+    def keep(self, make: Callable[[Room], Segment]) -> Segment:
+        """Have a segment made right into a file of its own, and return it as it is mapped from there.
 
-        with_graphs: also those not written yet; it holds the interpreter, see `save_graph`.
+        Raises:
+            OSError: the disk does not take it.
+
+        """
+        self._directory.mkdir(parents=True, exist_ok=True)
+
+        def fill(path: Path) -> None:
+            with ArrayFile(path) as file:
+                pack_segment(make(file), file)
+
+        name = self._put_named(fill, _SEGMENT)
+        segment = unpack_segment(self._directory / name)
+        self._segments[segment] = name
+        return segment
+
+    def write(self, snapshot: Snapshot, save: Saver | None) -> None:
+        """Make a snapshot durable and remove the files that nobody needs.
+
+        save: writes the graphs that were not written yet; None leaves them for another time.
 
         Raises:
             OSError: the disk does not take it; what was there before still counts.
 
         """
         self._directory.mkdir(parents=True, exist_ok=True)
-        entries = [self._write_view(view, with_graphs=with_graphs) for view in snapshot.views]
+        entries = [self._write_view(view, save) for view in snapshot.views]
         body = self._heading() | {"position": snapshot.position, "views": entries}
         text = json.dumps(body)
         sealed = json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "body": text})
         self._put(lambda path: _write_text(path, sealed)).replace(self._directory / _MANIFEST)
         _sync(self._directory)
-        needed = {name for entry in entries for name in (entry["segment"], entry["graph"])}
-        self._sweep(needed)
-        self._written = {part: name for part, name in self._written.items() if name in needed}
+        self._sweep()
 
     def _heading(self) -> dict[str, Any]:
         maker = self._maker
@@ -105,28 +133,46 @@ class Shelf:
     def _load_view(self, entry: dict[str, Any]) -> View:
         path = self._verified(entry["segment"])
         segment = unpack_segment(path)
-        self._written[segment] = path.name
+        self._segments[segment] = path.name
         dead = BitMap.deserialize(base64.b64decode(entry["dead"]))
+        files = entry["graph"]
         graph = None
-        if entry["graph"] is not None and not self._maker.graphs:
-            self._unread[segment] = entry["graph"]
-        elif entry["graph"] is not None:
-            graph = load_graph(self._verified(entry["graph"]), segment.vectors)
-            self._written[graph] = entry["graph"]
+        if files is not None and not self._maker.graphs:
+            self._unread[segment] = files
+        elif files is not None:
+            node_of = map_arrays(self._verified(files["nodes"]))["node_of"]
+            graph = load_graph(self._verified(files["links"]), node_of, self._maker.dimension)
+            if len(node_of) != len(segment.vectors):
+                raise ValueError(f"{files['nodes']} is of another segment")
+            self._graphs[graph] = files
         return View(segment, dead, graph)
 
-    def _write_view(self, view: View, *, with_graphs: bool) -> dict[str, Any]:
+    def _write_view(self, view: View, save: Saver | None) -> dict[str, Any]:
         segment, graph = view.segment, view.graph
-        if segment not in self._written:
+        if segment not in self._segments:
             named = self._put_named(lambda path: _write_segment(segment, path), _SEGMENT)
-            self._written[segment] = named
-        if graph is not None and graph not in self._written and with_graphs:
-            self._written[graph] = self._put_named(lambda path: save_graph(graph, path), _GRAPH)
+            self._segments[segment] = named
+        if graph is not None and graph not in self._graphs and save is not None:
+            self._write_graph(graph, save)
         return {
-            "segment": self._written[segment],
+            "segment": self._segments[segment],
             "dead": base64.b64encode(view.dead.serialize()).decode(),
-            "graph": self._unread.get(segment) if graph is None else self._written.get(graph),
+            "graph": self._unread.get(segment) if graph is None else self._graphs.get(graph),
         }
+
+    def _write_graph(self, graph: Graph, save: Saver) -> None:
+        def fill_nodes(path: Path) -> None:
+            with ArrayFile(path) as file:
+                file.put("node_of", graph.node_of)
+                file.seal()
+
+        try:
+            links = self._put_named(lambda path: save(graph, path), _GRAPH)
+            nodes = self._put_named(fill_nodes, _NODES)
+        except OSError as error:  # the rest of the snapshot is worth having without it
+            _log.warning("a graph of %d nodes was not written: %s", graph.nodes, error)
+            return
+        self._graphs[graph] = {"links": links, "nodes": nodes}
 
     def _put_named(self, fill: Callable[[Path], None], suffix: str) -> str:
         """Write a file that is called by its digest, and return its name."""
@@ -148,9 +194,11 @@ class Shelf:
             raise ValueError(f"{name} is not what was written")
         return path
 
-    def _sweep(self, needed: set[str | None]) -> None:
+    def _sweep(self) -> None:
+        graphs = [*self._graphs.values(), *self._unread.values()]
+        needed = {*self._segments.values(), *(name for files in graphs for name in files.values())}
         for path in self._directory.iterdir():
-            if path.suffix in (_SEGMENT, _GRAPH) and path.name not in needed:
+            if path.suffix in (_SEGMENT, _GRAPH, _NODES) and path.name not in needed:
                 path.unlink(missing_ok=True)
 
 

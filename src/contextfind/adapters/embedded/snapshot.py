@@ -26,7 +26,9 @@ class View:
     @property
     def kept(self) -> Longs:
         """The records that still count, ascending."""
-        return np.setdiff1d(np.arange(self.segment.size), numbers_of(self.dead), True)
+        alive = np.ones(self.segment.size, np.bool_)
+        alive[numbers_of(self.dead)] = False
+        return np.flatnonzero(alive)
 
     @cached_property
     def dead_rows(self) -> NDArray[np.bool_] | None:

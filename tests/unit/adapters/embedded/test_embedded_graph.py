@@ -19,7 +19,7 @@ DIMENSION = 16
 
 
 def build(vectors: Matrix) -> Graph:
-    graph = build_graph(vectors, lambda: False)
+    graph = build_graph(vectors, lambda _: True)
     assert graph is not None
     return graph
 
@@ -43,20 +43,36 @@ def test_nodes_are_numbered_by_first_appearance() -> None:
     assert nodes_of(units([5, 3, 5, 4, 3], DIMENSION)).tolist() == [0, 1, 0, 2, 1]
 
 
+def test_vectors_that_only_look_alike_to_the_marks_are_nodes_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "contextfind.adapters.embedded.graph._marks_of",
+        lambda vectors: np.zeros(len(vectors), np.uint64),
+    )
+    vectors = units([5, 5, 3, 3, 4], DIMENSION)
+    assert nodes_of(vectors).tolist() == [0, 0, 1, 1, 2]
+
+
+def test_the_nodes_are_told_again() -> None:
+    vectors = units([5, 3, 5, 4, 3], DIMENSION)
+    assert build(vectors).node_of.tolist() == nodes_of(vectors).tolist()
+
+
 def test_asking_for_more_than_there_is_gives_all() -> None:
     graph = build(units(range(20), DIMENSION))
     assert graph.nearest(unit(0, DIMENSION), 10_000).tolist() == list(range(20))
 
 
 def test_building_stops_when_told() -> None:
-    asked: list[int] = []
+    heard: list[int] = []
 
-    def stopped() -> bool:
-        asked.append(1)
-        return len(asked) > 1
+    def told(nodes: int) -> bool:
+        heard.append(nodes)
+        return nodes == 0
 
-    assert build_graph(units(range(1_500), DIMENSION), stopped) is None
-    assert len(asked) == 2
+    assert build_graph(units(range(1_500), DIMENSION), told) is None
+    assert heard == [0, 1_000]
 
 
 def test_the_same_vectors_give_the_same_graph() -> None:
@@ -72,7 +88,7 @@ def test_a_saved_graph_answers_alike(tmp_path: Path) -> None:
     vectors = units([*range(200), 3, 3], DIMENSION)
     graph = build(vectors)
     save_graph(graph, tmp_path / "links")
-    again = load_graph(tmp_path / "links", vectors)
+    again = load_graph(tmp_path / "links", graph.node_of, DIMENSION)
     for seed in range(20):
         question = unit(seed, DIMENSION)
         assert again.nearest(question, 30).tolist() == graph.nearest(question, 30).tolist()
@@ -81,10 +97,10 @@ def test_a_saved_graph_answers_alike(tmp_path: Path) -> None:
 def test_a_graph_of_other_vectors_is_refused(tmp_path: Path) -> None:
     save_graph(build(units(range(50), DIMENSION)), tmp_path / "links")
     with pytest.raises(ValueError, match="another number of nodes"):
-        load_graph(tmp_path / "links", units(range(60), DIMENSION))
+        load_graph(tmp_path / "links", np.arange(60, dtype=np.int32), DIMENSION)
     (tmp_path / "short").write_bytes(b"no links")
     with pytest.raises(ValueError, match="no graph"):
-        load_graph(tmp_path / "short", units(range(60), DIMENSION))
+        load_graph(tmp_path / "short", np.arange(60, dtype=np.int32), DIMENSION)
 
 
 def test_most_of_the_nearest_are_found() -> None:
