@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextfind.cli.intake import indexing
+from contextfind.cli.interpreter import leave_alone_what_is_there, tuned_interpreter
 from contextfind.cli.opening import opened
 from contextfind.cli.startup import Source
 from contextfind.config.model import Settings
@@ -45,6 +46,7 @@ async def serve_until_told(run: Run) -> None:
     """
     up = asyncio.Event()
     async with AsyncExitStack() as stack:
+        stack.enter_context(tuned_interpreter())
         served = [source.path for source in run.sources]
         house = await stack.enter_async_context(
             opened(run.settings, served=served, reembed=run.reembed)
@@ -62,6 +64,7 @@ async def serve_until_told(run: Run) -> None:
         )
 
         def announce() -> None:
+            leave_alone_what_is_there()
             up.set()
             run.announce()
 
