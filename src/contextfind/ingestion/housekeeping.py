@@ -15,6 +15,7 @@ from contextfind.ports.housekeeping import BlobNames, BlobSweep, Chore, NameKeys
 _log = logging.getLogger(__name__)
 
 _RECORDS = 2_000  # whose names are read at once: some 5 ms of a reader
+_SHELVES = 16  # looked at in one step, where nothing is to be taken away
 _BREATH = 0.02  # seconds between two steps: whoever came meanwhile goes first
 _PATIENCE = 120  # quiet times: so long a house may be written to without a pause, then it is tidied all the same
 _REST = 60  # quiet times between two rounds: what a round costs is spread over minutes
@@ -66,9 +67,9 @@ class Housekeeper:
                     swept += step
                     await self._breathe()
         except UnavailableError as fault:
-            _log.warning("tidying up (%s) is left for later: %s", chore.things, fault)
+            _log.warning("tidying up is left for later: %s: %s", chore.things, fault)
         if swept != Swept():
-            _log.info("tidied up: %d %s, %d bytes", swept.things, chore.things, swept.bytes)
+            _log.info("tidied up: %s (%d, %d bytes)", chore.things, swept.things, swept.bytes)
 
     async def _whole(self, chore: Chore) -> Swept:
         swept = Swept()
@@ -139,7 +140,9 @@ class LooseBlobs:
                 yield Swept()
             wanted = np.unique(np.concatenate(named))
             await self._sleep(self._grace)  # who read a record before it changed has its blob now
-            for shelf in self._blobs.shelves:
-                yield await self._blobs.sweep(shelf, wanted)
+            for number, shelf in enumerate(self._blobs.shelves):
+                swept = await self._blobs.sweep(shelf, wanted)
+                if swept != Swept() or number % _SHELVES == 0:
+                    yield swept
         finally:
             self._blobs.rest()

@@ -145,8 +145,8 @@ async def test_what_refuses_is_left_for_later_and_the_others_go_on(
     assert (
         lines
         == [
-            "tidying up (things) is left for later: disk full",
-            "tidied up: 3 things, 30 bytes",
+            "tidying up is left for later: things: disk full",
+            "tidied up: things (3, 30 bytes)",
         ]
         * 2
     )

@@ -34,7 +34,7 @@ class SqliteCompaction:
     @property
     def chores(self) -> Sequence[Chore]:
         """What there is to do, in this order: freed pages go into the log that is cut last."""
-        return (Chore("free pages of the database", self._pages), Chore("logs", self._log))
+        return (Chore("free pages", self._pages), Chore("write-ahead log", self._log))
 
     async def settle(self) -> None:
         """See `BlobNames.settle`."""

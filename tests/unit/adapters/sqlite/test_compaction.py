@@ -51,7 +51,7 @@ async def test_free_pages_go_back_in_small_steps(database: Database, tmp_path: P
     await empty(database)
     database.cut_log()
     large = (tmp_path / FILE_NAME).stat().st_size
-    steps = (await tidied(database))["free pages of the database"]
+    steps = (await tidied(database))["free pages"]
     assert len(steps) > 5
     assert all(0 < step.things <= 128 for step in steps)
     small = (tmp_path / FILE_NAME).stat().st_size
@@ -64,7 +64,7 @@ async def test_the_log_is_empty_afterwards(database: Database, tmp_path: Path) -
     await fill(database)
     log = tmp_path / f"{FILE_NAME}-wal"
     assert log.stat().st_size > 0
-    (cut,) = (await tidied(database))["logs"]
+    (cut,) = (await tidied(database))["write-ahead log"]
     assert cut.bytes > 0
     assert log.stat().st_size == 0
     assert await database.read(lambda c: c.execute("SELECT count(*) FROM meta").fetchone()) == (
@@ -111,14 +111,14 @@ async def test_an_older_file_keeps_its_pages_until_it_is_written_anew(tmp_path: 
     database = await Database.open(tmp_path)
     await fill(database)
     await empty(database)
-    assert (await tidied(database))["free pages of the database"] == []
+    assert (await tidied(database))["free pages"] == []
     large = database.size()
     swept = await SqliteCompaction(database).rewrite()
     assert swept.bytes == large - database.size() > large / 2
     assert await told(database, "auto_vacuum") == 2
     await fill(database)
     await empty(database)
-    assert (await tidied(database))["free pages of the database"]
+    assert (await tidied(database))["free pages"]
     await database.aclose()
 
 

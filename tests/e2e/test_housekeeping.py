@@ -1,0 +1,150 @@
+"""What deletes and updates leave behind goes away by itself, and kill -9 in the middle of that costs nothing."""
+
+import concurrent.futures
+import io
+import time
+import zipfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ServerProcess
+
+IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}
+DIRECTORIES = 10
+SECONDS = (
+    60.0  # in which a server that does nothing else has tidied up; about 10 on an idle machine
+)
+
+
+def body(number: int) -> str:
+    paragraph = f"Paragraph about topic{number % 7} of note{number}x. " * 12
+    return f"# Note {number}\n\n{paragraph}\n\n## End\n\nmarker{number}q closes it.\n" * 2
+
+
+def name(number: int) -> str:
+    return f"d{number % DIRECTORIES}/n{number}.md"
+
+
+def uri(number: int) -> str:
+    return f"viking://resources/notes/{name(number)}"
+
+
+def write(server: ServerProcess, number: int) -> None:
+    request = {"uri": uri(number), "content": body(number), "mode": "create"}
+    server.call("POST", "/api/v1/content/write", json=request)
+
+
+def remove(server: ServerProcess, number: int) -> None:
+    server.call("DELETE", "/api/v1/fs", params={"uri": uri(number)})
+
+
+def add(server: ServerProcess, numbers: range) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number in numbers:
+            archive.writestr(name(number), body(number))
+    upload = server.call(
+        "POST",
+        "/api/v1/resources/temp_upload",
+        files={"file": ("notes.zip", packed.getvalue(), "application/zip")},
+    )
+    request = {"temp_file_id": upload["temp_file_id"], "to": "viking://resources/notes"}
+    server.call("POST", "/api/v1/resources", json={**request, "wait": True})
+
+
+def settle(server: ServerProcess) -> None:
+    server.call("POST", "/api/v1/system/wait", json={"timeout": 60})
+
+
+def size(directory: Path) -> int:
+    """Return the bytes of all files; one that goes away meanwhile has none."""
+    total = 0
+    for file in directory.rglob("*"):
+        try:
+            total += file.stat().st_size if file.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total
+
+
+def blobs(data: Path) -> set[str]:
+    return {file.name for file in (data / "blobs").rglob("*") if file.is_file()}
+
+
+def until(done: Callable[[], bool], seconds: float = SECONDS) -> bool:
+    """Return whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not done() and time.monotonic() < end:
+        time.sleep(0.1)  # noqa: TID251 - a test waits for another process
+    return done()
+
+
+@pytest.mark.parametrize(
+    ("writes", "seconds"), [(200, SECONDS), pytest.param(5_000, 600.0, marks=pytest.mark.slow)]
+)
+def test_r116_single_writes_and_deletes_end_within_three_times_a_fresh_load(
+    tmp_path: Path, writes: int, seconds: float
+) -> None:
+    left = range(writes // 2, writes)
+    with (
+        ServerProcess(tmp_path / "lived") as lived,
+        ServerProcess(tmp_path / "fresh") as fresh,
+    ):
+        fresh.start(IDLE).wait_healthy()
+        add(fresh, left)
+        settle(fresh)
+        lived.start(IDLE).wait_healthy()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda number: write(lived, number), range(writes)))
+            settle(lived)
+            list(pool.map(lambda number: remove(lived, number), range(writes // 2)))
+        settle(lived)
+        same_blobs = until(lambda: blobs(lived.data) == blobs(fresh.data), seconds)
+        small = until(lambda: size(lived.data) <= 3 * size(fresh.data), seconds)
+        told = f"{size(lived.data)} bytes, {size(fresh.data)} after a fresh load"
+        assert small, f"{told}\n{lived.output()}"
+        assert same_blobs, lived.output()
+        question = f"marker{writes - 1}q closes it"
+        assert lived.find(question, limit=1, level=2) == fresh.find(question, limit=1, level=2)
+
+
+def replace(server: ServerProcess, number: int, text: str) -> None:
+    request = {"uri": uri(number), "content": text, "mode": "replace"}
+    server.call("POST", "/api/v1/content/write", json=request)
+
+
+def contents(server: ServerProcess, numbers: range) -> list[str]:
+    read = "/api/v1/content/read"
+    return [server.call("GET", read, params={"uri": uri(number)}) for number in numbers]
+
+
+def fewer_blobs(data: Path, before: int) -> bool:
+    return len(blobs(data)) < before
+
+
+def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
+    tmp_path: Path,
+) -> None:
+    numbers = range(60)
+    passing, wanted, others = ([f"{v}: {body(n)}" for n in numbers] for v in range(3))
+    for texts in (wanted, others, wanted):  # the last ones lie there already, if they do
+        with ServerProcess(tmp_path / "data") as server:
+            server.start(IDLE).wait_healthy()
+            with concurrent.futures.ThreadPoolExecutor(4) as pool:
+                list(pool.map(partial(replace, server), numbers, passing))
+                list(pool.map(partial(replace, server), numbers, texts))
+            settle(server)
+            most = len(blobs(server.data))
+            assert until(partial(fewer_blobs, server.data, most)), server.output()
+            server.kill()
+    with ServerProcess(tmp_path / "data") as server:
+        server.start(IDLE).wait_healthy()
+        settle(server)
+        assert contents(server, numbers) == wanted
+        named = len(numbers) + DIRECTORIES + 2  # bodies, overviews, those of notes and its parent
+        assert until(lambda: len(blobs(server.data)) <= named), server.output()
+        assert contents(server, numbers) == wanted
+        assert server.find("marker7q closes it", limit=1, level=2)[0]["uri"] == uri(7)
