@@ -50,7 +50,7 @@ endef
 help: ## this list
 	@echo "contextfind, from a checkout:"; echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-quality, bench-ablation)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-…)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
 
 $(BIN)/python:
 	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
@@ -125,8 +125,8 @@ bench-sessions: $(DEV_STAMP) ## what search finds of committed conversations, wi
 	@$(BIN)/python -m tests.benchmark.sessions $(ARGS)
 
 .PHONY: bench-speed
-bench-speed: $(DEV_STAMP) ## latency and finds per second over N generated documents
-	@$(BIN)/python -m tests.benchmark.speed --documents $(N)
+bench-speed: $(DEV_STAMP) ## finds, start, memory, ingest and disk over N generated documents (N=10000)
+	@$(BIN)/python -m tests.benchmark.speed --documents $(N) $(ARGS)
 
 .PHONY: docs
 docs: $(DEV_STAMP) ## check the documentation: links, commands, rooms, terms
