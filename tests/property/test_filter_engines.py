@@ -31,7 +31,7 @@ from tests.strategies import ACCOUNTS, NAMES, ROOTS, TAGS, WORDS, scopes, store_
 
 COMMITS = 150
 ALL = 1_000  # more than there are records
-MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, rewrite_dead=2.0)
+MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, quiet_ratio=0, rewrite_dead=2.0)
 
 
 @dataclass(frozen=True, slots=True)

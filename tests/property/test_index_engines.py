@@ -25,7 +25,7 @@ from tests.builders import DIMENSION, make_change, make_record, unit, units
 from tests.fakes import SimpleTokenizer
 from tests.strategies import ACCOUNTS, USERS, WORDS, batches, logs, probes, random_log
 
-MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, rewrite_dead=2.0)
+MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, quiet_ratio=0, rewrite_dead=2.0)
 EAGER = IndexRules(small_rows=4, write_after=10)
 # graphs at any price, asked for all nodes (few vectors are drawn), so that they are exact
 GRAPHS = IndexRules(

@@ -17,9 +17,9 @@ class Size:
 def choose(sizes: Sequence[Size], rules: IndexRules) -> list[int]:
     """Return the places of the segments to merge into one, or to write again alone; none when all is well.
 
-    All small ones go together, then every segment that is not `merge_ratio` times larger than all
-    smaller ones together: their number grows with the logarithm of the rows, and so does the number
-    of times that a row is copied.
+    All small ones go together, then every next one that is not `merge_ratio` times larger than those
+    together: their number grows with the logarithm of the rows, and so does the number of times that a
+    row is copied (4 times while a million come by the thousand).
     """
     order = sorted(range(len(sizes)), key=lambda place: sizes[place].rows)
     chosen = [place for place in order if sizes[place].rows < rules.small_rows]
@@ -31,4 +31,26 @@ def choose(sizes: Sequence[Size], rules: IndexRules) -> list[int]:
         total += sizes[place].rows
     if len(chosen) > 1:
         return chosen
+    return _worn(order, sizes, rules)
+
+
+def gather(sizes: Sequence[Size], rules: IndexRules) -> list[int]:
+    """Return what to merge when there is time for it; none when all is well.
+
+    The largest one that is not `quiet_ratio` times larger than all smaller ones together, and those: what
+    came in a bulk becomes one segment with one graph, and what trickles in is drawn some nine times until
+    it is part of the largest. Segments too small for a graph are left to `choose`.
+    """
+    order = sorted(range(len(sizes)), key=lambda place: sizes[place].rows)
+    chosen: list[int] = []
+    total = 0
+    for number, place in enumerate(order):
+        rows = sizes[place].rows
+        if number > 0 and rules.graph_from <= rows < rules.quiet_ratio * total:
+            chosen = order[: number + 1]
+        total += rows
+    return chosen or _worn(order, sizes, rules)
+
+
+def _worn(order: Sequence[int], sizes: Sequence[Size], rules: IndexRules) -> list[int]:
     return [place for place in order if sizes[place].dead > rules.rewrite_dead][:1]

@@ -17,7 +17,7 @@ from contextfind.adapters.embedded.arrays import Heap
 from contextfind.adapters.embedded.crew import Crew
 from contextfind.adapters.embedded.current import Current
 from contextfind.adapters.embedded.graph import Graph, build_graph
-from contextfind.adapters.embedded.growth import Size, choose
+from contextfind.adapters.embedded.growth import Size, choose, gather
 from contextfind.adapters.embedded.merging import Site, Source, StoppedError, merge_segments
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.segment import Segment
@@ -78,7 +78,7 @@ class Renewal:
             chosen = self._chosen([view for view in free if view.graph is None])
             self._taken.update(view.segment for view in chosen)
             self._merging = bool(chosen)
-            waiting = not (chosen or self._drawing) and bool(self._chosen(free) or self._bare(free))
+            waiting = not (chosen or self._drawing) and bool(self._due(free) or self._bare(free))
             self._drawing = self._drawing or waiting
         if chosen:
             self._crew.file(self._merge, chosen)
@@ -109,6 +109,10 @@ class Renewal:
 
     def _chosen(self, views: Sequence[View]) -> list[View]:
         return [views[place] for place in choose([_size(v) for v in views], self._place.rules)]
+
+    def _due(self, views: Sequence[View]) -> list[View]:
+        """Return what is to be merged when there is time for it."""
+        return [views[place] for place in gather([_size(v) for v in views], self._place.rules)]
 
     def _bare(self, views: Sequence[View]) -> list[View]:
         """Return the segments that lack a graph, the largest last."""
@@ -162,7 +166,7 @@ class Renewal:
         with self._planning:
             free = self._free()
             busy = self._merging or self._stopping.is_set()
-            chosen = [] if busy else self._chosen(free)
+            chosen = [] if busy else self._due(free)
             bare = [] if busy or chosen else self._bare(free)[-1:]
             self._taken.update(view.segment for view in (*chosen, *bare))
             self._merging = self._merging or bool(chosen)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextfind.adapters.embedded.growth import Size, choose
+from contextfind.adapters.embedded.growth import Size, choose, gather
 from contextfind.adapters.embedded.rules import IndexRules
 
 RULES = IndexRules()
@@ -31,6 +31,47 @@ def test_a_segment_with_many_dead_records_is_written_again() -> None:
 def test_one_small_segment_alone_is_no_work() -> None:
     assert choose(sizes(5), RULES) == []
     assert choose([], RULES) == []
+
+
+def test_when_it_is_quiet_all_of_a_bulk_becomes_one() -> None:
+    bulk = sizes(512_000, 256_000, 128_000, 64_000, 32_000, 8_000)
+    assert choose(bulk, RULES) == []
+    assert sorted(gather(bulk, RULES)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_trickle_leaves_the_largest_alone_until_it_is_a_quarter_of_it() -> None:
+    assert gather(sizes(1_000_000, 20_000), RULES) == []
+    assert sorted(gather(sizes(1_000_000, 150_000, 60_000), RULES)) == [1, 2]
+    assert sorted(gather(sizes(1_000_000, 150_000, 110_000), RULES)) == [0, 1, 2]
+
+
+def test_what_is_too_small_for_a_graph_is_not_gathered() -> None:
+    assert gather(sizes(8_000, 4_000, 2_000), RULES) == []
+
+
+def test_a_segment_with_many_dead_records_is_gathered_alone() -> None:
+    assert gather([Size(500_000, 0.31), Size(5_000, 0.1)], RULES) == [0]
+
+
+def test_a_row_is_drawn_some_nine_times_until_it_is_part_of_the_largest() -> None:
+    plain: list[int] = []
+    graphs = [1_000_000]
+    drawn = 0
+    for _ in range(2_000):
+        plain.append(250)
+        while chosen := choose(sizes(*plain), RULES):
+            together = sum(plain[place] for place in chosen)
+            plain = [n for place, n in enumerate(plain) if place not in chosen] + [together]
+        every = plain + graphs
+        while chosen := gather(sizes(*every), RULES):
+            together = sum(every[place] for place in chosen)
+            every = [n for place, n in enumerate(every) if place not in chosen] + [together]
+            drawn += together
+        drawn += sum(n for n in every if n in plain and n >= RULES.graph_from)
+        graphs = [n for n in every if n >= RULES.graph_from]
+        plain = [n for n in every if n < RULES.graph_from]
+        assert len(every) <= 7
+    assert drawn < 10 * 500_000
 
 
 @given(st.lists(st.integers(1, 3_000), max_size=200))

@@ -100,7 +100,7 @@ async def test_a_snapshot_written_behind_keeps_the_graphs_that_were_written(
     await index.follow(changes(30))
     await index.rest()
     await index.aclose()
-    many = replace(LOW, small_rows=1, merge_ratio=0, write_after=1)
+    many = replace(LOW, small_rows=1, merge_ratio=0, quiet_ratio=0, write_after=1)
     again = await opened(tmp_path, many)
     await again.follow(changes(1, begin=31))
     await again.rest()

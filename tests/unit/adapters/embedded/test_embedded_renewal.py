@@ -176,11 +176,11 @@ async def test_sources_that_died_wholly_while_they_were_merged_stay_dead() -> No
 async def test_a_few_rows_on_top_of_a_large_graph_leave_it_alone() -> None:
     bench = await with_a_graph(60)
     [view] = bench.index._upkeep.snapshot.views
-    for begin in range(61, 81, 5):
+    for begin in range(61, 75, 5):
         await bench.index.follow(changes(5, begin))
         bench.work()
     assert view in bench.index._upkeep.snapshot.views
-    await bench.index.follow(changes(20, begin=81))
+    await bench.index.follow(changes(20, begin=76))
     bench.work()
     assert bench.index.stats()["segments"] == 1
     await bench.index.aclose()
