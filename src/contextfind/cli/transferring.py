@@ -20,10 +20,11 @@ from contextfind.cli.pace import Pace
 from contextfind.cli.screen import complain, say, show_json
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError, InvalidArgumentError
-from contextfind.transfer.entries import Totals
+from contextfind.transfer.entries import Header, Totals
 from contextfind.transfer.exporting import Choice
 from contextfind.transfer.importing import Brought
 from contextfind.transfer.reader import ExportReader
+from contextfind.wiring import Vault
 
 PLAIN = ".jsonl"  # a file of this name is written without compression
 _WHOLE = "get a whole copy"
@@ -155,7 +156,7 @@ async def _import(settings: Settings, file: Path, *, reembed: bool) -> Brought:
     with _explained(file, next_step=_AGAIN), _source(file) as stream:
         reader = ExportReader(stream)
         async with opened_vault(settings, filling=True) as vault:
-            _check_vectors(reader, vault.fingerprint, reembed=reembed)
+            _check_vectors(reader.header, vault, reembed=reembed)
             total, pace = reader.header.counts.get("records", 0), Pace("records")
             with meter() as bar:
                 brought = await vault.importer.read(
@@ -175,13 +176,19 @@ async def _import(settings: Settings, file: Path, *, reembed: bool) -> Brought:
     return brought
 
 
-def _check_vectors(reader: ExportReader, fingerprint: str, *, reembed: bool) -> None:
-    made_by = reader.header.fingerprint
-    if made_by in ("", fingerprint) or reembed:
+def _check_vectors(header: Header, vault: Vault, *, reembed: bool) -> None:
+    """Refuse vectors that mean nothing here, or are none of those that their embedder makes."""
+    if header.fingerprint == vault.fingerprint and header.dimension != vault.dimension:
+        raise InvalidArgumentError(
+            f"its vectors have {header.dimension} numbers, those of embedder "
+            f"{vault.fingerprint!r} have {vault.dimension}"
+        )
+    if header.fingerprint in ("", vault.fingerprint) or reembed:
         return
     raise Complaint(
-        f"the vectors of the file were made by embedder {made_by!r}, but the configuration names "
-        f"{fingerprint!r}; configure that one, or embed every text again with --reembed",
+        f"the vectors of the file were made by embedder {header.fingerprint!r}, but the "
+        f"configuration names {vault.fingerprint!r}; configure that one, or embed every text "
+        "again with --reembed",
         ExitCode.OCCUPIED,
         "FAILED_PRECONDITION",
     )

@@ -9,17 +9,9 @@ import zstandard
 
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.records import Vector
+from contextfind.transfer.decoding import entry_of, read_header, read_line, tenant_of
 from contextfind.transfer.entries import Block, Entry, Header, Tenant, Totals
-from contextfind.transfer.lines import (
-    AccountLine,
-    BlockLine,
-    EndLine,
-    RecordLine,
-    entry_of,
-    read_header,
-    read_line,
-    tenant_of,
-)
+from contextfind.transfer.shapes import AccountLine, BlockLine, EndLine, RecordLine
 
 _MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame
 _MOST_LINES = 100_000  # of a block: a file without block lines must not fill the memory

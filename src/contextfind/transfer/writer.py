@@ -19,14 +19,14 @@ from typing import BinaryIO, Self
 
 import zstandard
 
-from contextfind.transfer.entries import Entry, Header, Tenant, Totals
-from contextfind.transfer.lines import (
+from contextfind.transfer.encoding import (
     block_line,
     end_line,
     entry_line,
     header_line,
     tenant_line,
 )
+from contextfind.transfer.entries import Entry, Header, Tenant, Totals
 
 BLOCK_RECORDS = 2_000  # of one transaction of an import; more gain nothing (measured: 500 to 8,000)
 BLOCK_BYTES = 16 << 20  # a reader holds one block, parsed: about three times this

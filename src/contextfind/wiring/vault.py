@@ -25,6 +25,7 @@ class Vault:
     """A data directory, opened and locked.
 
     fingerprint: of the embedder that its vectors are made by, empty when nobody has said yet.
+    dimension: of its vectors, 0 when it was not opened for `filling`.
     """
 
     store: RecordStore
@@ -32,6 +33,7 @@ class Vault:
     identities: IdentityStore
     clock: Clock
     fingerprint: str
+    dimension: int = 0
 
     @classmethod
     @asynccontextmanager
@@ -58,12 +60,14 @@ class Vault:
             stack.push_async_callback(store.aclose)
             blobs = FileBlobs(directory / "blobs")
             stack.push_async_callback(blobs.aclose)
+            dimension = 0
             if filling:
                 embedder = await open_embedder(settings.embedding, stack)
                 await check_fingerprint(store, embedder, directory, reembed=False)
+                dimension = embedder.dimension
             identities = SqliteIdentityStore(database)
             made_by = await store.fingerprint() or ""
-            yield cls(store, blobs, identities, around.clock, made_by)
+            yield cls(store, blobs, identities, around.clock, made_by, dimension)
 
     @property
     def exporter(self) -> Exporter:

@@ -193,6 +193,21 @@ def test_vectors_of_another_embedder_are_not_dropped_silently(tmp_path: Path) ->
     assert run("import", "other.jsonl.zst", "--data", "new", "--reembed").exit_code == 0
 
 
+def test_vectors_of_a_wrong_length_are_not_believed_to_be_ours(kitchen: Path) -> None:
+    run("export", "data.jsonl", "--data", str(kitchen))
+    lines = Path("data.jsonl").read_bytes().splitlines(keepends=True)
+    header = json.loads(lines[0])["contextfind-export"]
+    fingerprint = header["embedder"]["fingerprint"]
+    with (
+        Path("short.jsonl").open("wb") as stream,
+        ExportWriter(stream, Header(NOON, fingerprint, 8), compressed=False),
+    ):
+        pass
+    result = run("import", "short.jsonl", "--data", "new")
+    assert result.exit_code == 1
+    assert "its vectors have 8 numbers" in result.stderr
+
+
 def test_an_export_that_fails_leaves_the_former_file(kitchen: Path, tmp_path: Path) -> None:
     former = tmp_path / "data.jsonl.zst"
     former.write_bytes(b"former")

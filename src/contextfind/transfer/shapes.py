@@ -1,0 +1,106 @@
+"""What a line of an export may look like: each a JSON object with one key that says what it is."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from contextfind.domain.records import ContextType
+
+Name = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=0)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EmbedderLine(_Line):
+    """Which embedder made the vectors."""
+
+    fingerprint: Name
+    dimension: Annotated[int, Field(gt=0)]
+
+
+class HeaderLine(_Line):
+    """Key `contextfind-export`: format version and what is known before the records come."""
+
+    version: int
+    created_at: AwareDatetime
+    embedder: EmbedderLine | None = None
+    account: str = ""
+    counts: Mapping[str, Count] = Field(default_factory=dict)
+
+
+class UserLine(_Line):
+    """A user inside an account's line."""
+
+    id: Name
+    role: Literal["admin", "user"]
+    created_at: AwareDatetime
+
+
+class AccountLine(_Line):
+    """Key `account`."""
+
+    id: Name
+    created_at: AwareDatetime
+    users: tuple[UserLine, ...] = ()
+
+
+class PassageLine(_Line):
+    """A passage inside a record's line; vector: base64 of little-endian float32."""
+
+    text: str
+    heading: str = ""
+    context: str = ""
+    vector: str | None = None
+
+
+class RecordLine(_Line):
+    """Key `record`; `original` is base64, `content` text, `content_base64` a body that is no UTF-8."""
+
+    account: Name
+    uri: Name
+    level: Literal[0, 1, 2]
+    context_type: ContextType
+    abstract: str = ""
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    tags: tuple[str, ...] = ()
+    active_count: Count = 0
+    size: Count = 0
+    source: str = ""
+    origin: str = ""
+    stale: bool = False
+    passages: tuple[PassageLine, ...] = ()
+    content: str | None = None
+    content_base64: str | None = None
+    original: str | None = None
+
+
+class BlockLine(_Line):
+    """Key `block`: closes the lines since the last one; sha256 of their bytes, line ends included."""
+
+    records: Count
+    sha256: Digest
+
+
+class EndLine(_Line):
+    """Key `end`: the last line; sha256 of the digests of all blocks, as written, in order."""
+
+    accounts: Count
+    records: Count
+    passages: Count
+    vectors: Count
+    sha256: Digest
+
+
+class Line(_Line):
+    """Any line after the header; exactly one of these."""
+
+    record: RecordLine | None = None
+    account: AccountLine | None = None
+    block: BlockLine | None = None
+    end: EndLine | None = None
