@@ -41,6 +41,9 @@ OFFERS: Mapping[str, Offer] = {
     "status": Offer(
         "standing", _SERVER, "Show what a running server holds and whether it is ready."
     ),
+    "compact": Offer(
+        "compacting", _SERVER, "Make the data as small as it can be; the server must be stopped."
+    ),
     "version": Offer("standing", _SERVER, "Print the version."),
     "add": Offer("adding", _FILL, "Add a file, a directory or a zip."),
     "write": Offer("editing", _FILL, "Write one text file."),

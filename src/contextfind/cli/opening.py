@@ -9,6 +9,7 @@ from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
 from contextfind.wiring import House, Vault
+from contextfind.wiring.housekeeping import Rooms
 
 T = TypeVar("T")
 
@@ -37,6 +38,18 @@ async def opened_vault(settings: Settings, *, filling: bool = False) -> AsyncIte
     """
     async with AsyncExitStack() as stack:
         yield await _entered(stack, Vault.open(settings, filling=filling))
+
+
+@asynccontextmanager
+async def opened_rooms(settings: Settings) -> AsyncIterator[Rooms]:
+    """Give what can be tidied in a data directory, as `Rooms.open` does.
+
+    Raises:
+        Complaint: the data cannot be opened.
+
+    """
+    async with AsyncExitStack() as stack:
+        yield await _entered(stack, Rooms.open(settings))
 
 
 async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[T]) -> T:

@@ -55,10 +55,6 @@ class Housekeeper:
                 await self._do(chore)
             await self._hours.sleep(self._hours.quiet * _REST)
 
-    async def tidy(self) -> Sequence[tuple[str, Swept]]:
-        """Do every chore once, now and without pauses, and return what each has taken away."""
-        return [(chore.things, await self._whole(chore)) for chore in self._chores]
-
     async def _do(self, chore: Chore) -> None:
         swept = Swept()
         try:
@@ -70,13 +66,6 @@ class Housekeeper:
             _log.warning("tidying up is left for later: %s: %s", chore.things, fault)
         if swept != Swept():
             _log.info("tidied up: %s (%d, %d bytes)", chore.things, swept.things, swept.bytes)
-
-    async def _whole(self, chore: Chore) -> Swept:
-        swept = Swept()
-        async with aclosing(chore.steps()) as steps:
-            async for step in steps:
-                swept += step
-        return swept
 
     async def _due(self) -> None:
         """Return when there was a write since the last round, or a day went by, and nobody writes."""
@@ -100,6 +89,15 @@ class Housekeeper:
             await self._hours.sleep(self._hours.quiet)
             if self._hours.writes() == before:
                 return
+
+
+async def done(chore: Chore) -> Swept:
+    """Do all of a chore now, without pauses, and return what it has taken away; raises what its steps do."""
+    swept = Swept()
+    async with aclosing(chore.steps()) as steps:
+        async for step in steps:
+            swept += step
+    return swept
 
 
 class LooseBlobs:

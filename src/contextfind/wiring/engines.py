@@ -5,7 +5,7 @@ import logging
 import shutil
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
@@ -29,6 +29,7 @@ from contextfind.ingestion.author import SummaryAuthor
 from contextfind.ports import ChatModel, Embedder, IdentityStore, Reranker, SessionStore
 from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
+from contextfind.wiring.housekeeping import UPLOADS, Rooms
 from contextfind.wiring.models import (
     build_author,
     open_analyzer,
@@ -39,7 +40,6 @@ from contextfind.wiring.models import (
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
-FORGOTTEN = timedelta(days=7)  # uploads this old that no task has used are not wanted any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Engines:
     identities: SqliteIdentityStore
     sessions: SessionStore
     uploads: LocalShelf
-    compaction: SqliteCompaction
+    rooms: Rooms
     sight: Sight | None = None
     reranker: Reranker | None = None
     chat: ChatModel | None = None
@@ -81,11 +81,12 @@ async def open_engines(
     await _ensure_default_account(identities, around.clock())
     blobs = FileBlobs(directory / "blobs")
     stack.push_async_callback(blobs.aclose)
+    jobs = SqliteJobStore(database)
     uploads = LocalShelf(
         directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
     )
     stack.push_async_callback(uploads.aclose)
-    await uploads.sweep(FORGOTTEN)
+    await uploads.sweep(UPLOADS)
     tokenizer = WordTokenizer()
     embedder = await open_embedder(settings.embedding, stack)
     await check_fingerprint(store, embedder, directory, reembed=reembed)
@@ -99,11 +100,11 @@ async def open_engines(
         index=index,
         embedder=embedder,
         tokenizer=tokenizer,
-        job_store=SqliteJobStore(database),
+        job_store=jobs,
         identities=identities,
         sessions=SqliteSessionStore(database),
         uploads=uploads,
-        compaction=SqliteCompaction(database),
+        rooms=Rooms(jobs, uploads, blobs, SqliteCompaction(database)),
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),
         chat=chat,

@@ -1,46 +1,97 @@
 """What there is to tidy in a data directory, and who does it."""
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from pathlib import Path
 
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.sqlite.compaction import SqliteCompaction
+from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.config.model import Settings
-from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs
+from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
 from contextfind.ports import Clock, JobStore
 from contextfind.ports.housekeeping import Chore, Swept
-from contextfind.wiring.engines import FORGOTTEN, Engines
 from contextfind.wiring.surroundings import Surroundings
 
+UPLOADS = timedelta(days=7)  # so old and no task has used them: nobody wants them any more
 _TASKS = timedelta(days=7)  # so long a task that has ended can be asked for
 _SHORTEST = 0.1  # quiet seconds; below that it would only be awake all the time
 _GRACE = 2.0  # seconds between reading a record and reading its blob, at the very most
 _TASKS_AT_ONCE = 500  # rows of one transaction: some milliseconds
 
 
-def build_housekeeper(
-    settings: Settings, engines: Engines, around: Surroundings
-) -> Housekeeper | None:
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    """Where there is something to tidy."""
+
+    jobs: JobStore
+    uploads: LocalShelf
+    blobs: FileBlobs
+    compaction: SqliteCompaction
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls, settings: Settings, surroundings: Surroundings | None = None
+    ) -> AsyncIterator["Rooms"]:
+        """Open those of a data directory, alone; no worker starts, no model is loaded.
+
+        Raises:
+            FailedPreconditionError: the directory is in use, or newer.
+            UnavailableError: a file cannot be opened.
+
+        """
+        around = surroundings or Surroundings.real()
+        directory = Path(settings.storage.path)
+        async with AsyncExitStack() as stack:
+            lock = DirectoryLock(directory)
+            await asyncio.to_thread(lock.acquire)
+            stack.callback(lock.release)
+            database = await Database.open(directory)
+            stack.push_async_callback(database.aclose)
+            blobs = FileBlobs(directory / "blobs")
+            stack.push_async_callback(blobs.aclose)
+            limit = settings.server.max_upload_bytes
+            uploads = LocalShelf(directory / "uploads", around.new_id, around.clock, limit)
+            stack.push_async_callback(uploads.aclose)
+            yield cls(SqliteJobStore(database), uploads, blobs, SqliteCompaction(database))
+
+    def chores(self, clock: Clock, grace: float) -> Sequence[Chore]:
+        """Return what can be taken away, the small things first; grace: as of `LooseBlobs`."""
+        return (
+            _Tasks(self.jobs, clock).chore,
+            _Uploads(self.uploads).chore,
+            LooseBlobs(self.compaction, self.blobs, grace).chore,
+        )
+
+    async def compact(self, now: datetime) -> Sequence[tuple[str, Swept]]:
+        """Take away all of it at once, and write the database anew; return what each has given back.
+
+        For a directory that nobody else works on.
+
+        Raises:
+            UnavailableError: the disk refuses, or is too full to write the database a second time.
+
+        """
+        told = [(chore.things, await done(chore)) for chore in self.chores(lambda: now, grace=0.0)]
+        return [*told, ("database", await self.compaction.rewrite())]
+
+
+def build_housekeeper(settings: Settings, rooms: Rooms, around: Surroundings) -> Housekeeper | None:
     """Return who tidies up between the writes, None where the settings say never."""
     quiet = settings.storage.idle_seconds
     if quiet == 0:
         return None
-    compaction = engines.compaction
+    compaction = rooms.compaction
+    chores = [*compaction.chores, *rooms.chores(around.clock, _GRACE)]
     hours = Hours(lambda: compaction.writes, max(quiet, _SHORTEST), around.timer)
-    return Housekeeper(chores_of(engines, around.clock, _GRACE), hours)
-
-
-def chores_of(engines: Engines, clock: Clock, grace: float) -> Sequence[Chore]:
-    """Return what there is to do; what frees pages comes before what gives them back.
-
-    grace: as of `LooseBlobs`.
-    """
-    return (
-        _Tasks(engines.job_store, clock).chore,
-        _Uploads(engines.uploads).chore,
-        *engines.compaction.chores,
-        LooseBlobs(engines.compaction, engines.blobs, grace).chore,
-    )
+    return Housekeeper(chores, hours)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,4 +122,4 @@ class _Uploads:
         return Chore("old uploads", self._steps)
 
     async def _steps(self) -> AsyncGenerator[Swept, None]:
-        yield Swept(await self.shelf.sweep(FORGOTTEN))
+        yield Swept(await self.shelf.sweep(UPLOADS))

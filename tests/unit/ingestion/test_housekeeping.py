@@ -13,7 +13,7 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.domain.errors import NotFoundError, UnavailableError
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.uri import Uri
-from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs
+from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
 from contextfind.ports.housekeeping import Chore, Swept
 from contextfind.ports.store import Commit, RecordDraft
 from tests.builders import NOON
@@ -161,10 +161,7 @@ async def test_cancelling_ends_a_chore_in_the_middle() -> None:
 
 
 async def test_all_at_once_without_pauses() -> None:
-    day = Day(end=0)
-    work = Work(day)
-    keeper = Housekeeper([work.chore], day.hours)
-    assert list(await keeper.tidy()) == [("things", Swept(3, 30))]
+    assert await done(Work(Day(end=0)).chore) == Swept(3, 30)
 
 
 async def write(store: MemoryRecordStore, digest: str, uri: Uri = A) -> None:

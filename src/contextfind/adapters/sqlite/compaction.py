@@ -51,7 +51,8 @@ class SqliteCompaction:
             UnavailableError: no room on the disk; nothing has changed then.
 
         """
-        before = await asyncio.to_thread(self._database.size)
+        log = await asyncio.to_thread(self._database.cut_log)
+        before = log + await asyncio.to_thread(self._database.size)
         await self._database.rewrite()
         return Swept(0, before - await asyncio.to_thread(self._database.size))
 
