@@ -1,6 +1,6 @@
 """Clients that cost next to nothing: requests over a few connections, timed, in a process of its own.
 
-One thread and one selector keep all connections busy; a request costs the client some 25 µs, so that
+One thread and one selector keep all connections busy; a request costs the client some 40 µs, so that
 what is timed is the server. `Clients(load)` starts it, `stop()` or `result()` ends it.
 
 Run as `python -m tests.benchmark.clients`, with a `Load` as one line of JSON on stdin.

@@ -13,7 +13,7 @@ import numpy as np
 from contextfind.answering.measures import quantile
 from examples.serving import Api, ServerFailedError, zip_of
 from tests.benchmark.clients import Answers, Clients, Load, sent
-from tests.benchmark.finding import KeyOf, index_figures
+from tests.benchmark.finding import KeyOf, addresses, index_figures
 from tests.benchmark.kinds import FIND, Kind
 from tests.benchmark.loading import SETTINGS
 from tests.benchmark.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ def opening(server: Watched, kind: Kind, key_of: KeyOf) -> Figures:
     """
     begun = time.perf_counter() - server.healthy_after
     first = Load(server.port, FIND, kind.bodies[:1], key_of(kind.account), keep=True)
-    while '"total":0' in sent(first).answers[0].replace(" ", ""):
+    while not any(addresses(answer) for answer in sent(first).answers):
         wait(POLL_SECONDS)
     answered = time.perf_counter() - begun
     with Clients(replace(first, bodies=kind.bodies, endless=True, pause=PAUSE, keep=False)) as some:

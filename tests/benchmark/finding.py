@@ -117,7 +117,7 @@ def hits_of(server: Watched, kinds: Sequence[Kind], key_of: KeyOf, count: int) -
         if kind.name in RECALLED:
             load = _load(server, kind, key_of)
             answers = sent(replace(load, bodies=kind.bodies[:count], keep=True)).answers
-            told[kind.name] = [_addresses(answer) for answer in answers]
+            told[kind.name] = [addresses(answer) for answer in answers]
     return told
 
 
@@ -129,6 +129,13 @@ def recall(found: Hits, exact: Hits) -> dict[str, float]:
         shares = [len({*got} & {*right}) / len(right) if right else 1.0 for got, right in pairs]
         told[name] = round(sum(shares) / max(len(shares), 1), 4)
     return told
+
+
+def addresses(answer: str) -> list[str]:
+    """Return what the first ten hits of an answer are, on all shelves; none of one that failed."""
+    result = json.loads(answer).get("result") or {}
+    hits = [hit for shelf in ("memories", "resources", "skills") for hit in result.get(shelf, ())]
+    return [f"{hit['uri']} {hit['level']}" for hit in hits][:LIMIT]
 
 
 def index_figures(server: Watched) -> dict[str, int]:
@@ -203,9 +210,3 @@ def _ms(parts: Sequence[Answers]) -> list[float]:
 
 def _load(server: Watched, kind: Kind, key_of: KeyOf) -> Load:
     return Load(server.port, FIND, kind.bodies, key_of(kind.account))
-
-
-def _addresses(answer: str) -> list[str]:
-    result = json.loads(answer)["result"]
-    hits = [*result["memories"], *result["resources"], *result["skills"]]
-    return [f"{hit['uri']} {hit['level']}" for hit in hits][:LIMIT]
