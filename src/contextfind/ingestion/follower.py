@@ -11,10 +11,15 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 2_000  # changes per step: with 384-dimensional vectors some 5 MB, so memory stays flat
 _RETRY_SECONDS = 1.0
+_REST_SECONDS = 0.5  # at most, and never longer than the work before it took
 
 
 class Follower:
-    """Reads the log behind the index's position and hands it over, for as long as it runs."""
+    """Reads the log behind the index's position and hands it over, for as long as it runs.
+
+    Once it has caught up it works half of the time at most: a single write is followed at once, and while many
+    come they are followed together, which costs less, and leaves the other half to the searches.
+    """
 
     def __init__(self, store: RecordStore, index: SearchIndex, pulse: Pulse) -> None:
         self._store = store
@@ -59,9 +64,11 @@ class Follower:
         """Follow until cancelled."""
         self._target = await self._store.position()
         self._there = await self._index.position()
+        loop = asyncio.get_running_loop()
         while True:
             if self._there >= self._target:
                 self._caught_up.set()
+            began = loop.time()
             try:
                 moved = await self._step()
             except UnavailableError as fault:
@@ -71,7 +78,9 @@ class Follower:
                 continue
             self._fault = ""
             self._pulse.beat()
-            if not moved:
+            if moved and self._caught_up.is_set():
+                await asyncio.sleep(min(loop.time() - began, _REST_SECONDS))
+            elif not moved:
                 await self._store.wait_beyond(self._there)
 
     async def _step(self) -> bool:

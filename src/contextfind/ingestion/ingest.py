@@ -93,6 +93,7 @@ class Ingest:
                 ahead(self._reader.read(work, b) for b in batches(entries))
             ) as coming:
                 async for taken in coming:
+                    await self._desk.courtesy.give_way()
                     outcome.include(taken)
                     await self._commit(plan, taken.drafted, known, outcome)
                     seen.update(taken.seen)

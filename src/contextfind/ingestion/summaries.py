@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from contextfind.domain.errors import ConflictError, UnavailableError
@@ -21,6 +22,7 @@ from contextfind.ports import Commit, StaleDirectory
 _log = logging.getLogger(__name__)
 
 _BATCH = 64  # directories per step, where no model is waited for
+_MANY = 16  # of them; fewer are not worth another process
 _RETRY_SECONDS = 1.0
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
@@ -61,6 +63,7 @@ class SummaryWorker:
             await self._calm.wait()
             beats = self._desk.written.beats
             try:
+                await self._desk.courtesy.give_way()
                 position = await self._desk.store.position()
                 if await self._step():
                     continue
@@ -127,14 +130,15 @@ class SummaryWorker:
         """Return what is to be written, in order; the first failure stops the others."""
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._draft(directory)) for directory in directories]
+                many = len(directories) >= _MANY
+                tasks = [group.create_task(self._draft(one, many=many)) for one in directories]
         except ExceptionGroup as failures:
             failure = failures.exceptions[0]
         else:
             return [task.result() for task in tasks]
         raise failure
 
-    async def _draft(self, directory: StaleDirectory) -> "_Summary":
+    async def _draft(self, directory: StaleDirectory, *, many: bool) -> "_Summary":
         desk, uri = self._desk, directory.uri
         scope = Scope(directory.account, uri.owner, (ROOT,))
         children = await desk.store.children(scope, uri)
@@ -147,7 +151,8 @@ class SummaryWorker:
             return _UNCHANGED
         place = (directory.account, uri)
         written = await self._author.write(place, notes) if self._author and digest else None
-        drafted = await desk.off_loop(lambda: draft_directory(uri, notes, desk.rules, written))
+        draft = partial(draft_directory, uri, notes, desk.rules, written)
+        drafted = await (desk.in_bulk(draft) if many else desk.off_loop(draft))
         if not _changed(drafted, old):
             return _UNCHANGED
         return _Summary(drafted, uri.ancestors()[:1] if _abstract_changed(drafted, old) else ())

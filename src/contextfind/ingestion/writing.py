@@ -17,6 +17,7 @@ from contextfind.domain.identity import Identity
 from contextfind.domain.records import split_level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
@@ -42,6 +43,7 @@ class Desk:
 
     bulk: where many files are parsed; what is run there must be pure and picklable, for it may be
         another process. None: in `cpu` too.
+    courtesy: who writes much gives way to requests between its steps.
     written: beats after every commit, also one that only marks a directory stale: no log entry tells
         of that.
     """
@@ -52,6 +54,7 @@ class Desk:
     cpu: Executor
     rules: PassageRules
     bulk: Executor | None = None
+    courtesy: Courtesy = field(default_factory=Courtesy)
     written: Pulse = field(default_factory=Pulse)
 
     async def commit(self, commit: Commit) -> Committed:

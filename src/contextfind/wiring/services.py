@@ -10,8 +10,12 @@ from pathlib import Path
 from contextfind.adapters.files.allowed import AllowedPaths
 from contextfind.config.model import Settings
 from contextfind.config.retrieval import RetrievalSettings
+from contextfind.domain.identity import RequestContext
+from contextfind.domain.queries import FindQuestion, TypedQuery
+from contextfind.domain.results import FindResult
 from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.ingestion.adding import AddDesk
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.housekeeping import Housekeeper
@@ -42,6 +46,7 @@ class Workers:
     embedding: EmbeddingWorker
     summaries: SummaryWorker
     uses: Uses
+    courtesy: Courtesy
     tasks: Mapping[str, "asyncio.Task[None]"]
 
 
@@ -73,7 +78,7 @@ def start_workers(
     }
     if housekeeper is not None:
         tasks["housekeeper"] = _task("housekeeper", housekeeper.run())
-    return Workers(follower, embedding, summaries, uses, tasks)
+    return Workers(follower, embedding, summaries, uses, desk.courtesy, tasks)
 
 
 def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
@@ -123,6 +128,23 @@ def score_rules(knobs: RetrievalSettings) -> ScoreRules:
     )
 
 
+class PreferredFinder(Finder):
+    """A finder that the work behind the requests gives way to."""
+
+    def __init__(
+        self, reading: Reading, retriever: HierarchicalRetriever, courtesy: Courtesy
+    ) -> None:
+        super().__init__(reading, retriever)
+        self._courtesy = courtesy
+
+    async def find(
+        self, context: RequestContext, question: FindQuestion, queries: Sequence[TypedQuery] = ()
+    ) -> FindResult:
+        """See `Finder.find`."""
+        with self._courtesy.answering():
+            return await super().find(context, question, queries)
+
+
 def build_finder(
     settings: Settings, engines: Engines, workers: Workers, around: Surroundings
 ) -> Finder:
@@ -151,7 +173,7 @@ def build_finder(
         panel=_panel(knobs, engines),
         stove=_stove(knobs, engines, around),
     )
-    return Finder(reading, retriever)
+    return PreferredFinder(reading, retriever, workers.courtesy)
 
 
 def _panel(knobs: RetrievalSettings, engines: Engines) -> Panel | None:

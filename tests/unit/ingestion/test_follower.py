@@ -64,3 +64,32 @@ async def test_before_it_has_caught_up_it_is_being_rebuilt_and_later_changes_do_
     await put(store, "b.md")
     assert follow.standing == "ok"
     task.cancel()
+
+
+class SlowIndex(MemoryIndex):
+    """Takes its time, and counts."""
+
+    def __init__(self) -> None:
+        super().__init__(SimpleTokenizer())
+        self.followed: list[int] = []
+
+    async def follow(self, changes: Sequence[Change]) -> None:
+        await asyncio.sleep(0.4)
+        self.followed.append(len(changes))
+        await super().follow(changes)
+
+
+async def test_while_much_is_written_it_rests_as_long_as_it_worked_and_follows_together() -> None:
+    store, index = MemoryRecordStore(), SlowIndex()
+    follow = Follower(store, index, Pulse())
+    task = asyncio.create_task(follow.run())
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(20):
+        for number in range(3):
+            await put(store, f"{number}.md")
+            while not index.followed:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+        while await index.position() < await store.position():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert index.followed == [1, 2]  # the two that came in the rest went together
+    task.cancel()
