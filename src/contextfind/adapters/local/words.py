@@ -20,6 +20,7 @@ parts .005 on documentation.
 import re
 import threading
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 
@@ -35,7 +36,8 @@ what when where which who why will with would you your
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 LONGEST_TERM = 128  # characters; a SHA-512 fits, an inlined picture is cut
 CACHED_WORDS = 100_000  # distinct spellings kept: the stemmer is pure Python, 40,000 words a second
-CACHED_RUNS = 50_000  # words with the marks around them: a text in ASCII takes half the time
+CACHED_RUNS = 50_000  # what stands between white space; most texts take a third of the time
+LONGEST_RUN = 32  # characters; longer ones (sentences without spaces, addresses) hardly come twice
 
 _MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"  # vowel signs of Indic scripts are not in `\w`
 _LATIN = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
@@ -67,29 +69,23 @@ class WordTokenizer:
         self._stemming = threading.Lock()  # the stemmer keeps the word in itself
         self._stem = lru_cache(CACHED_WORDS)(self._stem_slowly)
         self._expand = lru_cache(CACHED_WORDS)(self._expand_slowly)
-        self._run = lru_cache(CACHED_RUNS)(self._run_slowly)
+        self._runs = _Runs(self._run_slowly)
 
     def terms(self, text: str) -> list[str]:
         """Return the terms in reading order, repeats included; linear, safe from any thread."""
-        runs = text.split() if text.isascii() else ()  # no word goes on behind white space
-        if runs and max(map(len, runs)) <= LONGEST_TERM:
-            found = list(chain.from_iterable(map(self._run, runs)))
-            return found or [word.lower() for word in _WORD.findall(text)]
-        return self._terms_slowly(text)
+        # No word goes on behind white space, and no folding reaches over it.
+        found = list(chain.from_iterable(map(self._runs.__getitem__, text.split())))
+        return found or [word.lower() for word in _words_in(text)]
 
-    def _terms_slowly(self, text: str) -> list[str]:
-        words = _WORD.findall(text if text.isascii() else _folded(text))
+    def _run_slowly(self, run: str) -> tuple[str, ...]:
         found: list[str] = []
-        for word in words:
+        for word in _words_in(run):
             if word.isascii() or not _is_unspaced(word):
                 found += self._expand(word)
             else:
                 found += word
                 found += [word[at : at + 2] for at in range(len(word) - 1)]
-        return found or [word.lower() for word in words]
-
-    def _run_slowly(self, run: str) -> tuple[str, ...]:
-        return tuple(chain.from_iterable(map(self._expand, _WORD.findall(run))))
+        return tuple(found)
 
     def _expand_slowly(self, word: str) -> tuple[str, ...]:
         bare, apostrophe, ending = word.partition("'")
@@ -112,7 +108,31 @@ class WordTokenizer:
             return str(self._stemmer.stemWord(word))
 
 
+class _Runs(dict[str, tuple[str, ...]]):
+    """The terms of runs between white space, found out once; all are forgotten when they become too many.
+
+    A plain dict, for the sake of its speed: there are a hundred look-ups for each text.
+    """
+
+    def __init__(self, terms_of: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._terms_of = terms_of
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        terms = self._terms_of(run)
+        if len(run) <= LONGEST_RUN:
+            if len(self) >= CACHED_RUNS:
+                self.clear()
+            self[run] = terms
+        return terms
+
+
 _is_unspaced = re.compile(f"[{UNSPACED}]").match
+
+
+def _words_in(text: str) -> list[str]:
+    words: list[str] = _WORD.findall(text if text.isascii() else _folded(text))
+    return words
 
 
 def _folded(text: str) -> str:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contextfind.adapters.local import words
 from contextfind.adapters.local.words import LONGEST_TERM, WordTokenizer
 
 TOKENIZER = WordTokenizer()
@@ -132,7 +133,14 @@ def test_the_same_text_gives_the_same_terms(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(max_codepoint=127), max_size=80))
-def test_plain_letters_become_the_same_terms_beside_other_scripts(text: str) -> None:
-    beside = TOKENIZER.terms(f"{text} 中")
-    assert beside in ([*TOKENIZER.terms(text), "中"], ["中"])
+@given(st.text(st.characters(), max_size=40), st.text(st.characters(), max_size=40))
+def test_a_word_ends_at_white_space_at_the_latest(one: str, other: str) -> None:
+    apart = [*TOKENIZER.terms(f"{one} 中"), *TOKENIZER.terms(f"中 {other}")]
+    assert TOKENIZER.terms(f"{one} 中\n中 {other}") == apart
+
+
+def test_more_words_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "CACHED_RUNS", 2)
+    tokenizer = WordTokenizer()
+    text = "One word, two words, three words; a_much_longer_identifier_than_is_kept()"
+    assert tokenizer.terms(text) == tokenizer.terms(text) == TOKENIZER.terms(text)
