@@ -28,9 +28,11 @@ from contextfind.transfer.encoding import (
 )
 from contextfind.transfer.entries import Entry, Header, Tenant, Totals
 
-BLOCK_RECORDS = 2_000  # of one transaction of an import; more gain nothing (measured: 500 to 8,000)
+# Of one transaction of an import. Records a second of CPU: 7,300 in blocks of 100, 8,800 of 500,
+# 10,900 of 2,000, 10,500 of 4,000.
+BLOCK_RECORDS = 2_000
 BLOCK_BYTES = 16 << 20  # a reader holds one block, parsed: about three times this
-_COMPRESSION = 3  # base64 of floats shrinks to 76 % at any level; higher ones only cost
+_COMPRESSION = 3  # base64 of floats shrinks to 74 % at every level; higher ones only cost
 
 
 class ExportWriter:
