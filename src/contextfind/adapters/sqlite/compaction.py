@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 import numpy as np
 
 from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.sessions import unbury
 from contextfind.domain.records import RecordId
 from contextfind.ports.housekeeping import Chore, NameKeys, Swept
 
@@ -33,8 +34,12 @@ class SqliteCompaction:
 
     @property
     def chores(self) -> Sequence[Chore]:
-        """What there is to do, in this order: freed pages go into the log that is cut last."""
-        return (Chore("free pages", self._pages), Chore("write-ahead log", self._log))
+        """What there is to do, in this order: what frees pages, what gives them back, where they go."""
+        return (
+            Chore("messages of deleted sessions", self._messages),
+            Chore("free pages", self._pages),
+            Chore("write-ahead log", self._log),
+        )
 
     async def settle(self) -> None:
         """See `BlobNames.settle`."""
@@ -51,10 +56,16 @@ class SqliteCompaction:
             UnavailableError: no room on the disk; nothing has changed then.
 
         """
+        while await self._database.tidy(unbury) > 0:
+            pass
         log = await asyncio.to_thread(self._database.cut_log)
         before = log + await asyncio.to_thread(self._database.size)
         await self._database.rewrite()
         return Swept(0, before - await asyncio.to_thread(self._database.size))
+
+    async def _messages(self) -> AsyncGenerator[Swept, None]:
+        while (gone := await self._database.tidy(unbury)) > 0:
+            yield Swept(gone)
 
     async def _pages(self) -> AsyncGenerator[Swept, None]:
         while True:

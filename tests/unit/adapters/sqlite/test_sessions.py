@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
-from contextfind.adapters.sqlite.sessions import SqliteSessionStore
+from contextfind.adapters.sqlite.sessions import AT_ONCE, SqliteSessionStore
 from contextfind.domain.conversation import Archive
 from contextfind.domain.errors import AlreadyExistsError, UnavailableError
 from contextfind.domain.identity import Identity
@@ -25,6 +26,13 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = await Database.open(tmp_path)
     yield opened
     await opened.aclose()
+
+
+def rows(connection: sqlite3.Connection) -> list[int]:
+    """Count sessions, messages and archives, whoever's they are."""
+    tables = ("sessions", "messages", "archives")
+    counted = [connection.execute(f"SELECT count(*) FROM {table}") for table in tables]  # noqa: S608 - fixed names
+    return [cursor.fetchone()[0] for cursor in counted]
 
 
 async def converse(store: SqliteSessionStore, owner: Identity = ANN) -> Archive:
@@ -70,15 +78,32 @@ async def test_a_deleted_session_leaves_no_row(database: Database) -> None:
     store = SqliteSessionStore(database)
     await converse(store)
     await converse(store, BEN)
-
-    def rows(connection: sqlite3.Connection) -> list[int]:
-        tables = ("sessions", "messages", "archives")
-        counted = [connection.execute(f"SELECT count(*) FROM {table}") for table in tables]  # noqa: S608 - fixed names
-        return [cursor.fetchone()[0] for cursor in counted]
-
     assert await database.read(rows) == [2, 6, 2]
     assert await store.delete(ANN, "s")
     assert await database.read(rows) == [1, 3, 1]
+
+
+async def test_a_large_session_is_gone_at_once_and_its_rows_go_part_by_part(
+    database: Database,
+) -> None:
+    store = SqliteSessionStore(database)
+    await converse(store, BEN)
+    size = 2 * AT_ONCE + 10
+    many = [make_message(f"m{number}") for number in range(size)]
+    await store.append(ANN, "s", many, NOON)
+    await store.archive(ANN, "s", 1, NOON)
+    assert await store.delete(ANN, "s")
+    assert not await store.delete(ANN, "s")
+    assert await store.get(ANN, "s") is None
+    assert await store.list(ANN, 10) == []
+    assert [*await store.pending(ANN, "s"), *await store.archives(ANN, "s")] == []
+    await store.append(ANN, "s", [make_message("new")], LATER)  # the name is free again
+    assert await store.delete(ANN, "s")
+    (chore, *_) = SqliteCompaction(database).chores
+    assert [step.things async for step in chore.steps()] == [AT_ONCE, AT_ONCE, 10]
+    assert await database.read(rows) == [1, 3, 1]
+    assert [step async for step in chore.steps()] == []
+    assert len(await store.pending(BEN, "s")) == 1
 
 
 async def test_the_file_itself_refuses_an_id_or_an_ordinal_twice(database: Database) -> None:
