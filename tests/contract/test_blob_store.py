@@ -29,6 +29,14 @@ async def test_blobs_come_back_by_the_digests_in_order(blobs: BlobStore) -> None
     assert [await blobs.get(digest) for digest in digests] == wanted
 
 
+async def test_many_are_read_at_once_and_what_is_lost_is_none(blobs: BlobStore) -> None:
+    digests = await blobs.put([b"%d" % number for number in range(50)])
+    wanted = [*digests[::-1], "0" * 64, "", "../../etc/passwd", digests[0]]
+    bodies = [b"%d" % number for number in reversed(range(50))]
+    assert list(await blobs.read(wanted)) == [*bodies, None, None, None, b"0"]
+    assert list(await blobs.read([])) == []
+
+
 async def test_nothing_to_put_is_fine(blobs: BlobStore) -> None:
     assert list(await blobs.put([])) == []
 

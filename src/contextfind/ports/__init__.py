@@ -23,6 +23,7 @@ from contextfind.ports.store import (
     Restored,
     SourceMark,
     StaleDirectory,
+    bodies_of,
     body_of,
 )
 
@@ -67,5 +68,6 @@ __all__ = [
     "Tokenizer",
     "UploadShelf",
     "User",
+    "bodies_of",
     "body_of",
 ]

@@ -327,6 +327,10 @@ class BlobStore(Protocol):
         """
         ...
 
+    async def read(self, digests: Sequence[str]) -> Sequence[bytes | None]:
+        """Return the bytes of each, in order; None for one that is lost or cannot be read."""
+        ...
+
 
 async def body_of(record: Record, blobs: BlobStore) -> str:
     """Return the whole text of a record: its blob, or the abstract where that is all there is.
@@ -338,3 +342,15 @@ async def body_of(record: Record, blobs: BlobStore) -> str:
     if not record.content:
         return record.abstract
     return (await blobs.get(record.content)).decode("utf-8", "replace")
+
+
+async def bodies_of(records: Sequence[Record], blobs: BlobStore) -> Sequence[str | None]:
+    """Return the whole text of each record, in order; None where its blob is lost or cannot be read."""
+    digests = list(dict.fromkeys(record.content for record in records if record.content))
+    blobs_of = dict(zip(digests, await blobs.read(digests), strict=True)) if digests else {}
+    bodies: list[str | None] = []
+    for record in records:
+        blob = blobs_of.get(record.content)
+        only = None if record.content else record.abstract
+        bodies.append(only if blob is None else blob.decode("utf-8", "replace"))
+    return bodies

@@ -1,10 +1,10 @@
 """find: one question, the best hits that the caller may see, and why."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
+from contextfind.domain.errors import InvalidArgumentError, UnavailableError
 from contextfind.domain.filters import Everything, Filter, OneOf, all_of
 from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion, TypedQuery
@@ -12,13 +12,14 @@ from contextfind.domain.records import Record, Vector
 from contextfind.domain.results import FindResult, MatchedContext, QueryResult
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import Uri
-from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, body_of
+from contextfind.ports import BlobStore, Embedder, RecordStore, Tokenizer, bodies_of
 from contextfind.retrieval.duplicates import PageMaker
 from contextfind.retrieval.hotness import Stove
 from contextfind.retrieval.inquiry import Answered, Inquirer, Inquiry
 from contextfind.retrieval.lookups import indexable
 from contextfind.retrieval.merging import Merged, merge
 from contextfind.retrieval.reasons import ReasonWriter
+from contextfind.retrieval.recent import RecentVectors
 from contextfind.retrieval.reranking import Panel
 from contextfind.retrieval.seeing import Sight, blended, text_only
 from contextfind.retrieval.shelves import shelve
@@ -27,7 +28,6 @@ from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import HierarchicalRetriever
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
-_READS_AT_ONCE = 8  # bodies fetched side by side for `read_content`
 _REWORDED = 100  # characters of a planned query that a reason names
 
 
@@ -67,6 +67,7 @@ class Finder:
         pages = PageMaker(reading.store, collapse=reading.collapse_duplicates)
         self._inquirer = Inquirer(retriever, pages, reading.tokenizer, reading.panel, reading.stove)
         self._reasons = ReasonWriter(reading.tokenizer)
+        self._vectors_of = RecentVectors(reading.embedder).of
 
     async def find(
         self, context: RequestContext, question: FindQuestion, queries: Sequence[TypedQuery] = ()
@@ -92,14 +93,15 @@ class Finder:
         request = _Request(context.identity, question, scope, [], _Stages(self._with.timer))
         unknown = await self.unknown(scope, question.targets)
         if _asks(question):
-            hits, told = await self._search(request, queries or (TypedQuery(question.query),))
+            found, told = await self._search(request, queries or (TypedQuery(question.query),))
         else:
-            hits, told = await self._selected(request), ()
+            found, told = await self._selected(request), ()
+        bodies: Sequence[str | None] = [None] * len(found)
         if question.read_content:
-            hits = await self._with_content(scope, hits)
+            bodies = await self._bodies([one.record for one in found])
             request.stages.mark("read_ms")
         return replace(
-            shelve(hits),
+            shelve([one.shown(body) for one, body in zip(found, bodies, strict=True)]),
             query_results=told,
             unknown_targets=unknown,
             notes=request.notes,
@@ -116,20 +118,20 @@ class Finder:
                 {"field": "query"},
             )
 
-    async def _selected(self, request: "_Request") -> list[MatchedContext]:
+    async def _selected(self, request: "_Request") -> list["_Found"]:
         question = request.question
         records = await self._with.store.select(request.scope, question.where, question.limit)
         request.stages.mark("select_ms")
-        hits = [_matched(record, 0.0, "matches the filter") for record in records]
+        found = [_Found(record, 0.0, "matches the filter") for record in records]
         floor = question.score_threshold
-        return [hit for hit in hits if floor is None or hit.score >= floor]
+        return [one for one in found if floor is None or one.score >= floor]
 
     async def _search(
         self, request: "_Request", queries: Sequence[TypedQuery]
-    ) -> tuple[list[MatchedContext], Sequence[QueryResult]]:
+    ) -> tuple[list["_Found"], Sequence[QueryResult]]:
         await self._with.ready()
         question, scope, stages = request.question, request.scope, request.stages
-        asked = [replace(question, query=_bounded(typed.query, request)) for typed in queries]
+        asked = [_asking(question, _bounded(typed.query, request)) for typed in queries]
         vectors = await self._directions(request, [one.query for one in asked])
         stages.mark("embed_ms")
         where = await indexable(self._with.store, scope, question.where)
@@ -142,14 +144,14 @@ class Finder:
         stages.mark("search_ms")
         collapse = self._with.collapse_duplicates
         merged = merge(answered, question.limit, question.score_threshold, collapse=collapse)
-        hits = self._hits(merged, answered, question.query)
+        found = self._found(merged, answered, question.query)
         told = [await self._told(one) for one in answered] if question.include_provenance else ()
         stages.mark("reasons_ms")
-        return hits, told
+        return found, told
 
-    def _hits(
+    def _found(
         self, merged: Sequence[Merged], answered: Sequence[Answered], original: str
-    ) -> list[MatchedContext]:
+    ) -> list["_Found"]:
         """Return the hits with the reasons of the query that gives each, named where it is reworded."""
         reasons: dict[int, str] = {}
         for by, one in enumerate(answered):
@@ -158,16 +160,14 @@ class Finder:
             told = self._reasons.write([merged[at].chosen for at in mine], text, one.walk.judge)
             reworded = "" if one.inquiry.typed.query == original else f", asked as {_quoted(text)}"
             reasons |= {at: f"{why}{reworded}" for at, why in zip(mine, told, strict=True)}
-        return [
-            _matched(hit.chosen.record, hit.score, reasons[at]) for at, hit in enumerate(merged)
-        ]
+        return [_Found(hit.chosen.record, hit.score, reasons[at]) for at, hit in enumerate(merged)]
 
     async def _told(self, one: Answered) -> QueryResult:
         """Return the hits of one query by its own scores, and how they were found."""
         typed, question, walk = one.inquiry.typed, one.inquiry.question, one.walk
         reasons = self._reasons.write(one.page.chosen, question.query, walk.judge)
         hits = [
-            _matched(chosen.record, chosen.scored.score, reason)
+            _Found(chosen.record, chosen.scored.score, reason).shown()
             for chosen, reason in zip(one.page.chosen, reasons, strict=True)
         ]
         trace = trace_of(walk, one.page, question, await self._retriever.explain(walk))
@@ -191,13 +191,13 @@ class Finder:
         seen = await sight.vector(request.identity, image)
         if not distinct:
             return [seen] * len(texts)
-        rows = await self._with.embedder.embed(distinct, "query")
+        rows = await self._vectors_of(distinct)
         between = {text: blended([row, seen]) for text, row in zip(distinct, rows, strict=True)}
         return [between.get(text, seen) for text in texts]
 
     async def _vectors(self, texts: Sequence[str], notes: list[str]) -> Mapping[str, Vector]:
         try:
-            rows = await self._with.embedder.embed(texts, "query")
+            rows = await self._vectors_of(texts)
         except UnavailableError as fault:
             notes.append(f"searched by words only: {fault}")
             return {}
@@ -210,35 +210,22 @@ class Finder:
         known = await self._with.store.known(scope, targets)
         return [uri for uri, there in zip(targets, known, strict=True) if not there]
 
-    async def _with_content(
-        self, scope: Scope, hits: Sequence[MatchedContext]
-    ) -> list[MatchedContext]:
-        """Add the body to each hit; one that cannot be read stays without."""
-        gate = asyncio.Semaphore(_READS_AT_ONCE)
-
-        async def one(hit: MatchedContext) -> MatchedContext:
-            async with gate:
-                body = await self._body(scope, hit)
-            return hit if body is None else replace(hit, content=body)
-
-        return list(await asyncio.gather(*(one(hit) for hit in hits)))
-
-    async def _body(self, scope: Scope, hit: MatchedContext) -> str | None:
-        records = await self._with.store.at(scope, hit.uri)
-        record = next((r for r in records if r.level is hit.level), None)
-        if record is None:
-            return None
-        try:
-            text = await body_of(record, self._with.blobs)
-        except (NotFoundError, UnavailableError):
-            return None
-        self._with.count(record.id)
-        return text
+    async def _bodies(self, records: Sequence[Record]) -> Sequence[str | None]:
+        """Return the body of each hit, which counts as a use; None where it cannot be read."""
+        bodies = await bodies_of(records, self._with.blobs)
+        for record, body in zip(records, bodies, strict=True):
+            if body is not None:
+                self._with.count(record.id)
+        return bodies
 
 
 def _asks(question: FindQuestion) -> bool:
     """Whether there is anything to be near to: a text or a picture."""
     return bool(question.query.strip()) or question.image is not None
+
+
+def _asking(question: FindQuestion, text: str) -> FindQuestion:
+    return question if text == question.query else replace(question, query=text)
 
 
 def _bounded(query: str, request: "_Request") -> str:
@@ -284,13 +271,23 @@ class _Request:
     stages: _Stages
 
 
-def _matched(record: Record, score: float, reason: str) -> MatchedContext:
-    return MatchedContext(
-        uri=record.uri,
-        context_type=record.context_type,
-        level=record.level,
-        abstract=record.abstract,
-        score=score,
-        tags=record.tags,
-        match_reason=reason,
-    )
+class _Found(NamedTuple):
+    """A hit before it is shown."""
+
+    record: Record
+    score: float
+    reason: str
+
+    def shown(self, body: str | None = None) -> MatchedContext:
+        """Return it as it is answered, with its body where that was asked for."""
+        record = self.record
+        return MatchedContext(
+            uri=record.uri,
+            context_type=record.context_type,
+            level=record.level,
+            abstract=record.abstract,
+            score=self.score,
+            tags=record.tags,
+            match_reason=self.reason,
+            content=body,
+        )

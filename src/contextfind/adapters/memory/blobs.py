@@ -33,6 +33,10 @@ class MemoryBlobs:
             raise NotFoundError(f"there is no blob {digest!r}", {"digest": digest})
         return self._blobs[digest]
 
+    async def read(self, digests: Sequence[str]) -> Sequence[bytes | None]:
+        """See `BlobStore.read`."""
+        return [self._blobs.get(digest) for digest in digests]
+
     @property
     def shelves(self) -> Sequence[str]:
         """See `BlobSweep.shelves`."""
