@@ -6,12 +6,27 @@ from dataclasses import dataclass, field
 
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
 from contextfind.domain.scope import Scope
-from contextfind.domain.uri import Uri
 from contextfind.ports import RecordStore
 from contextfind.retrieval.frontier import Scored
 
 Ranking = Callable[[int | None], Sequence[Scored]]  # the best so many hits (None: all), best first
-Saying = tuple[ContextType, str]  # a shelf and the words of a passage
+_FIRST_WORDS = 4  # enough to tell most passages apart without reading all of them
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Saying:
+    """The words of a passage on a shelf: equal when they are, whatever white space stands between."""
+
+    shelf: ContextType
+    text: str
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Saying) or self.shelf is not other.shelf:
+            return False
+        return self.text == other.text or self.text.split() == other.text.split()
+
+    def __hash__(self) -> int:
+        return hash((self.shelf, *self.text.split(None, _FIRST_WORDS)[:_FIRST_WORDS]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,8 @@ class PageMaker:
         What the store gives for a hit must be the record that was found, in scope: an index that is
         wrong shows nobody anything.
         """
+        if not batch:
+            return
         found = await self._store.found([(s.hit.id, s.hit.passage) for s in batch])
         for scored, there in zip(batch, found, strict=True):
             if there is not None and _is_found(scored, there[0], scope):
@@ -102,7 +119,7 @@ class _Draft:
     _folders: dict[RecordId, list[Scored]] = field(default_factory=dict)
     _first: dict[Saying, RecordId] = field(default_factory=dict)
     # Of each directory the hit that its best file gave its place to, None where that has its own.
-    _instead: dict[Uri, RecordId | None] = field(default_factory=dict)
+    _instead: dict[str, RecordId | None] = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
@@ -128,30 +145,31 @@ class _Draft:
         The best file of a directory ranks above its summaries, so it was met before them.
         """
         if record.level is not Level.DETAIL:
-            return self._instead.get(record.uri)
+            return self._instead.get(record.uri.text)
         text = saying(record, passage)
         first = record.id if text is None else self._first.setdefault(text, record.id)
         leader = None if first == record.id else first
         above = record.uri.parent
-        while above is not None and above not in self._instead:
-            self._instead[above] = leader
+        while above is not None and above.text not in self._instead:
+            self._instead[above.text] = leader
             above = above.parent
         return leader
 
     def _chosen(self) -> Iterator[Chosen]:
         for scored, record, passage in self._found:
-            twins, folders = (held.get(record.id, ()) for held in (self._twins, self._folders))
+            twins, folders = self._twins.get(record.id, ()), self._folders.get(record.id, ())
             yield Chosen(scored, record, passage, twins, folders)
 
 
 def _is_found(scored: Scored, record: Record, scope: Scope) -> bool:
     hit = scored.hit
-    return (record.uri, record.level) == (hit.uri, hit.level) and scope.allows(record)
+    same = record.uri.text == hit.uri.text and record.level is hit.level
+    return same and scope.allows(record)
 
 
 def saying(record: Record, passage: Passage | None) -> Saying | None:
     """Return what a hit says: equal ones share a place. None when it stands for itself."""
     if record.level is not Level.DETAIL or passage is None:
         return None
-    words = " ".join(passage.text.split())
-    return (record.context_type, words) if words else None
+    blank = not passage.text or passage.text.isspace()
+    return None if blank else Saying(record.context_type, passage.text)

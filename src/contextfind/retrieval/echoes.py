@@ -1,7 +1,7 @@
 """Which words of a question stand in a text, as the question spells them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from contextfind.ports import Tokenizer
@@ -20,19 +20,25 @@ class Echoes:
     """
 
     def __init__(self, query: str, tokenizer: Tokenizer) -> None:
-        self._pieces = [
-            (piece, frozenset(tokenizer.terms(piece))) for piece in _PIECE.findall(query)
-        ]
+        told = [(piece, frozenset(tokenizer.terms(piece))) for piece in _PIECE.findall(query)]
+        self._pieces = [(piece, terms, _is_run(piece, terms)) for piece, terms in told]
+        self._terms = frozenset().union(*(terms for _, terms in told))
 
-    def within(self, present: AbstractSet[str]) -> list[str]:
+    def within(self, terms: Iterable[str]) -> list[str]:
         """Return the words and the longest stretches that a text with these terms shares, each once."""
+        present = self._terms.intersection(terms)
         found: dict[str, None] = {}
-        for piece, terms in self._pieces:
-            if len(piece) > 1 and any(len(term) == 1 for term in terms - {piece}):
+        for piece, own, is_run in self._pieces:
+            if is_run:
                 found |= dict.fromkeys(_stretches(piece, present))
-            elif terms & present:
+            elif not own.isdisjoint(present):
                 found[piece] = None
         return list(found)
+
+
+def _is_run(piece: str, terms: AbstractSet[str]) -> bool:
+    """Whether a piece is of a script whose terms are characters and pairs of them."""
+    return len(piece) > 1 and any(len(term) == 1 for term in terms - {piece})
 
 
 def _stretches(run: str, present: AbstractSet[str]) -> Iterator[str]:

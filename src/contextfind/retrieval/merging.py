@@ -34,6 +34,9 @@ def merge(
 
     Each address and level once; with `collapse` each text once, as on the page of a single query.
     """
+    if _is_one_page(answered):
+        page = answered[0].page.chosen
+        return [Merged(chosen, chosen.scored.score, 0) for chosen in page[:limit]]
     best: dict[tuple[Uri, Level], Merged] = {}
     for one in _all(answered):
         key = (one.chosen.record.uri, one.chosen.record.level)
@@ -42,6 +45,13 @@ def merge(
     ranked = sorted(best.values(), key=_place)
     kept = [one for one in ranked if floor is None or one.score >= floor]
     return (list(_each_text_once(kept)) if collapse else kept)[:limit]
+
+
+def _is_one_page(answered: Sequence[Answered]) -> bool:
+    """Whether there is nothing to weigh: the page of one query is such a list already."""
+    if len(answered) != 1 or answered[0].inquiry.typed.weight != 1.0:
+        return False
+    return all(chosen.scored.reranked is None for chosen in answered[0].page.chosen)
 
 
 def _all(answered: Sequence[Answered]) -> Iterator[Merged]:

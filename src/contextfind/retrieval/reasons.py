@@ -30,8 +30,8 @@ class ReasonWriter:
         if passage is not None and passage.heading:
             parts.append(f"section '{passage.heading}'")
         if passage is not None and scored.hit.words > 0:
-            present = set(self._tokenizer.terms(passage.indexed_text))
-            shared = echoes.within(present)[:_MAX_WORDS]
+            terms = self._tokenizer.terms(passage.indexed_text)
+            shared = echoes.within(terms)[:_MAX_WORDS]
             if shared:
                 parts.append(f"words: {', '.join(shared)}")
         meaning = judge.meaning(scored.hit)
