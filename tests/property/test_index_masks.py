@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyroaring import BitMap
 
 from contextfind.adapters.embedded.building import Entry, build_segment
 from contextfind.adapters.embedded.mask import Mask, after
@@ -31,7 +32,7 @@ def check(records: list[Record], wheres: list[Filter], account: str, user: str) 
     segment = build_segment(entries, SimpleTokenizer(), DIMENSION)
     groups = segment.visible(account, user)
     visible = union_of(group.records for group in groups)
-    mask = Mask(segment, groups)
+    mask = Mask(segment, groups, BitMap())
     seen = [r for r in records if r.account == account and r.owner in ("", user)]
     assert len(visible) == len(seen)
     for where in wheres:

@@ -13,7 +13,7 @@ from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Change, Hit, Probe
 from contextfind.retrieval.frontier import WalkRules
-from contextfind.retrieval.judging import Judge, known_share
+from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever, Walk
 from tests.builders import make_change, make_record, unit
 from tests.fakes import SimpleTokenizer
@@ -70,7 +70,7 @@ async def own_scores(log: list[Change], scope: Scope) -> tuple[dict[Record, floa
     index = MemoryIndex(SimpleTokenizer())
     await index.follow(log)
     hits = (await index.search([Probe(scope, Everything(), 10_000, QUERY, TERMS)]))[0]
-    judge = Judge(CALIBRATION, SCORES, known_share(hits))
+    judge = Judge(CALIBRATION, SCORES, hits.known)
     by_id: dict[int, Hit] = {hit.id: hit for hit in hits}
     records = [change.record for change in log if change.record is not None]
     own = {record: judge.own(by_id[record.id]) for record in records if record.id in by_id}

@@ -17,7 +17,7 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import ScoreRules
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Change, Embedder, Probe
-from contextfind.retrieval.judging import Judge, known_share
+from contextfind.retrieval.judging import Judge
 
 BATCH = 16  # texts per call: a local model takes a second for them, so that the bar moves
 _WHENEVER = datetime.fromtimestamp(0, UTC)  # nothing here depends on the time
@@ -56,7 +56,7 @@ class Comparer:
                 terms = tuple(tokenizer.terms(question.text))
                 probe = Probe(_scope(question), Everything(), len(uris), vector, terms)
                 (hits,) = await index.search([probe])
-                judge = Judge(self.embedder.calibration, self.rules, known_share(hits))
+                judge = Judge(self.embedder.calibration, self.rules, hits.known)
                 found = {hit.uri: (judge.cosine(hit), judge.words(hit) or 0.0) for hit in hits}
                 rows.append(_row(uris, found))
         finally:

@@ -81,6 +81,20 @@ def own_score(meaning: float | None, words: float | None, meaning_weight: float)
     return below_one(meaning_weight * meaning + (1 - meaning_weight) * words)
 
 
+def own_scores(
+    meaning: NDArray[np.float64], words: NDArray[np.float64] | None, meaning_weight: float
+) -> NDArray[np.float64]:
+    """Return `own_score` of many hits; a meaning of NaN is none."""
+    if words is None:
+        worth = np.where(np.isnan(meaning), 0.0, meaning)
+    else:
+        blended = meaning_weight * meaning + (1 - meaning_weight) * words
+        worth = np.where(np.isnan(meaning), words, blended)
+    beyond = np.maximum((worth - _STRAIGHT) / (1 - _STRAIGHT), 0.0)
+    bent: NDArray[np.float64] = np.minimum(worth, 1 - (1 - _STRAIGHT) * np.exp(-beyond))
+    return bent
+
+
 def below_one(worth: float) -> float:
     """Return a score below 1 in the same order: what is above .8 comes ever closer to 1.
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.identities import Account, IdentityStore, Key, User
 from contextfind.ports.images import ImageEmbedder, ImageFetcher
-from contextfind.ports.index import Hit, Probe, SearchIndex
+from contextfind.ports.index import Probe, SearchIndex
 from contextfind.ports.jobs import Job, JobState, JobStore
 from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
 from contextfind.ports.sessions import SessionStore
@@ -42,6 +43,7 @@ __all__ = [
     "Embedder",
     "FileSource",
     "Hit",
+    "Hits",
     "IdMaker",
     "IdentityStore",
     "ImageEmbedder",

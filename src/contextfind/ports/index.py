@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from contextfind.domain.filters import Filter
-from contextfind.domain.records import Level, RecordId, Vector
+from contextfind.domain.records import Vector
 from contextfind.domain.scope import Scope
-from contextfind.domain.uri import Uri
+from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.store import Change
+
+__all__ = ["SUPPORTERS", "Hit", "Hits", "Probe", "SearchIndex"]
 
 SUPPORTERS = 4  # passages of a record whose cosines count together; 3 to 8 measured alike
 
@@ -32,35 +34,6 @@ class Probe:
     terms: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One record, scored exactly on both channels, whichever channel put it forward.
-
-    passage: ordinal of its best passage (largest cosine + words, first one on a tie).
-    cosine: the largest over its passages; None when the probe or the record has no vector.
-    words: the largest over its passages of `sum(idf * tf / (tf + norm)) / sum(idf)` in [0, 1):
-        BM25 in Lucene's form, k1 .7, b .4, over all distinct terms of the probe; a term that
-        no passage in scope holds counts with the largest idf. Passage counts and lengths behind idf
-        and norm are those of the probe's account that `scope` may see (targets do not narrow them, other
-        tenants and other users never move them). 0.0 when no term occurs.
-    support: the mean cosine of its best `SUPPORTERS` passages, of all where it has fewer; None without cosine.
-    phrases: the largest over its passages of `sum of (idf a + idf b) / 2` over the pairs (a, b) of terms
-        that are neighbours (`domain/word_pairs`) in the probe and in the passage, divided by `sum(idf)` as `words` is. It puts nothing forward.
-    known: the share of the probe's terms, by idf, that occur at all in what `scope` may see: the same for
-        all hits of a probe, whatever `where` and the targets leave out. 0.0 when none does.
-    """
-
-    id: RecordId
-    uri: Uri
-    level: Level
-    passage: int
-    cosine: float | None
-    words: float
-    known: float = 0.0
-    support: float | None = None
-    phrases: float = 0.0
-
-
 class SearchIndex(Protocol):
     """A follower of the store's log that answers probes.
 
@@ -68,7 +41,7 @@ class SearchIndex(Protocol):
     the log from 0 gives the same answers.
     """
 
-    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
         """Answer each probe, in order, all against one state; one round trip for all of them.
 
         The hits of a probe are the union of the best `limit` records by cosine and the best `limit`

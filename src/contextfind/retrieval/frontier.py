@@ -1,17 +1,18 @@
 """The walk's memory, without any I/O: doors to open, the pool of hits, and the rule to stop."""
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.domain.records import Level, RecordId, shown_address
+from contextfind.domain.records import RecordId
 from contextfind.domain.scoring import directory_score, lone_directory_score, propagate
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports import Hit
+from contextfind.ports import Hit, Hits
 from contextfind.retrieval.judging import Judge
+from contextfind.retrieval.pool import Pool
 from contextfind.retrieval.verdicts import Verdicts
 
 SCORE_DIGITS = 4  # of a shown score; float noise of the last bits must not decide an order
@@ -38,7 +39,7 @@ class WalkRules:
     candidates: int = 100
     global_search_topk: int = 10
     batch: int = 4
-    children: int = 5
+    children: int = 10
     max_convergence_rounds: int = 1
     thinking_rounds: int = 3
     max_rounds: int = 64
@@ -104,50 +105,45 @@ class Frontier:
         self._known: dict[str, str] = {}  # opened or in `_doors`, and why
         self._evidence: dict[str, float] = {}
         self._reranked_evidence: dict[str, float] = {}
-        self._row: dict[RecordId, int] = {}
-        self._hits: list[Hit] = []
-        self._own: list[float] = []
-        self._source: list[
-            str
-        ] = []  # whose evidence counts: a file's directory, a directory itself
+        self._pool = Pool()
         self._last_top: list[RecordId] | None = None
         self._quiet_rounds = 0
         self._rounds = 0
 
     def push(self, directory: Uri, own: float = 0.0, reason: str = "a target") -> None:
         """Queue a directory that was not opened yet; the better own score stays."""
-        address = directory.text
-        if address not in self._known:
-            self._known[address] = reason
-            self._doors[address] = own
-        elif address in self._doors:
-            self._doors[address] = max(self._doors[address], own)
+        self._push(directory.text, own, reason)
 
-    def see(self, hits: Iterable[Hit], *, keep: bool) -> None:
+    def see(self, hits: Sequence[Hit], *, keep: bool) -> None:
         """Learn from hits; `keep` says that they passed the filter and may be answered."""
-        for hit in hits:
-            own = self._judge.own(hit)
-            address = hit.uri.text
-            if hit.level is Level.DETAIL:
-                address = _above(address)
-                self._testify(self._evidence, address, own)
+        seen = hits if isinstance(hits, Hits) else Hits.of(hits)
+        own = self._judge.owns(seen)
+        best: dict[str, float] = {}  # of the files in each folder
+        sources: list[str] = []
+        told = zip(seen.folders, seen.names, own.tolist(), seen.leaves.tolist(), strict=True)
+        for folder, name, worth, is_leaf in told:
+            if is_leaf:
+                if best.get(folder, -1.0) < worth:
+                    best[folder] = worth
+                sources.append(_listing(folder))
             else:
-                self.push(hit.uri, own, "its own text fits")
-            if keep and hit.id not in self._row:
-                self._row[hit.id] = len(self._hits)
-                self._hits.append(hit)
-                self._own.append(own)
-                self._source.append(address)
+                address = folder + name or ROOT.text
+                self._push(address, worth, "its own text fits")
+                sources.append(address)
+        for folder, worth in best.items():
+            self._testify(self._evidence, _listing(folder), worth)
+        if keep:
+            self._pool.add(seen, own, sources)
 
     def unread(self, limit: int, among: set[RecordId] | None = None) -> Sequence[Hit]:
         """Return the best hits (of `among`; None = of all) that the reranker was not shown, up to `limit`."""
         scores = self._scores().tolist()
         waiting = [
-            (-score, shown_address(hit.uri, hit.level), row)
-            for row, (hit, score) in enumerate(zip(self._hits, scores, strict=True))
-            if hit.id not in self._verdicts and (among is None or hit.id in among)
+            (-score, self._pool.shown(row), row)
+            for row, (record, score) in enumerate(zip(self._pool.records, scores, strict=True))
+            if record not in self._verdicts and (among is None or record in among)
         ]
-        return [self._hits[row] for _, _, row in heapq.nsmallest(limit, waiting)]
+        return [self._pool.hit(row) for _, _, row in heapq.nsmallest(limit, waiting)]
 
     def hear(self, said: Mapping[RecordId, float | None]) -> None:
         """Learn what the reranker says of hits that were seen; None where it has no score.
@@ -156,18 +152,24 @@ class Frontier:
         """
         self._verdicts.add(said)
         for record, score in said.items():
-            row = self._row[record]
-            if score is not None and self._hits[row].level is Level.DETAIL:
-                self._testify(self._reranked_evidence, self._source[row], score)
-                self.push(Uri(self._source[row]), reason="the reranker scored a file in it")
+            row = self._pool.row(record)
+            if score is not None and self._pool.leaves[row]:
+                self._testify(self._reranked_evidence, self._pool.sources[row], score)
+                self._push(self._pool.sources[row], 0.0, "the reranker scored a file in it")
 
-    def start_from_parents(self, hits: Iterable[Hit]) -> None:
+    def start_from_parents(self, hits: Sequence[Hit]) -> None:
         """Queue the directories of the best leaves, so that the walk never misses what flat search found."""
+        seen = hits if isinstance(hits, Hits) else Hits.of(hits)
+        own = np.where(seen.leaves, self._judge.owns(seen), -1.0)
+        best = _at_least(own, self._rules.global_search_topk)
+        worth = own[best].tolist()
         leaves = [
-            (-self._judge.own(hit), hit.uri.text) for hit in hits if hit.level is Level.DETAIL
+            (-score, seen.folders[row] + seen.names[row], seen.folders[row])
+            for row, score in zip(best.tolist(), worth, strict=True)
+            if score >= 0
         ]
-        for _, address in heapq.nsmallest(self._rules.global_search_topk, leaves):
-            self.push(Uri(_above(address)), reason="it holds one of the best files")
+        for _, _, folder in heapq.nsmallest(self._rules.global_search_topk, leaves):
+            self._push(_listing(folder), 0.0, "it holds one of the best files")
 
     def take(self) -> Sequence[Uri]:
         """Return the next directories to open, best first; none when the walk is over."""
@@ -201,37 +203,44 @@ class Frontier:
 
     def end_round(self) -> None:
         """Note whether this round changed the best `limit` hits."""
-        top = [scored.hit.id for scored in self.ranked(self._limit)]
+        records = self._pool.records
+        top = [records[row] for row in self._best(self._scores(), self._limit)]
         self._quiet_rounds = self._quiet_rounds + 1 if top == self._last_top else 0
         self._last_top = top
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
         """Return the best `limit` hits so far (None = all), best first, ties by address as it is shown."""
-        if not self._hits:
-            return []
         scores = self._scores()
-        rows = np.arange(len(scores))
-        if limit is not None and limit < len(scores):
-            cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-            rows = np.flatnonzero(scores >= cut)  # with all that tie for the last places
-        scored = [
-            self._scored(row, score)
-            for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
+        return [self._scored(row, float(scores[row])) for row in self._best(scores, limit)]
+
+    def _best(self, scores: NDArray[np.float64], limit: int | None) -> Sequence[int]:
+        """Return the rows of the best hits, best first."""
+        rows = np.arange(len(scores)) if limit is None else _at_least(scores, limit)
+        worth = scores[rows].tolist()
+        keyed = [
+            (-score, self._pool.shown(row), row)
+            for row, score in zip(rows.tolist(), worth, strict=True)
         ]
-        scored.sort(key=lambda s: (-s.score, shown_address(s.hit.uri, s.hit.level)))
-        return scored[:limit]
+        return [row for _, _, row in sorted(keyed)[:limit]]
 
     def _scored(self, row: int, score: float) -> Scored:
-        witness = self._source[row]
+        witness, hit = self._pool.sources[row], self._pool.hit(row)
         return Scored(
-            hit=self._hits[row],
-            own=self._own[row],
+            hit=hit,
+            own=float(self._pool.own[row]),
             score=score,
             semantic=score,
             witness=witness,
             evidence=self._evidence.get(witness),
-            reranked=self._verdicts.of(self._hits[row].id),
+            reranked=self._verdicts.of(hit.id),
         )
+
+    def _push(self, address: str, own: float, reason: str) -> None:
+        if address not in self._known:
+            self._known[address] = reason
+            self._doors[address] = own
+        elif self._doors.get(address, own) < own:
+            self._doors[address] = own
 
     def _testify(self, known: dict[str, float], directory: str, own: float) -> None:
         """Raise the evidence of a file's directory, and less with every step up."""
@@ -258,20 +267,30 @@ class Frontier:
 
         The reranker's scores, where there are any, come over them.
         """
-        rules = self._judge.rules
-        own = np.array(self._own)
-        evidence = np.array([self._evidence.get(address, -1.0) for address in self._source])
-        leaf = np.array([hit.level is Level.DETAIL for hit in self._hits])
+        rules, pool = self._judge.rules, self._pool
+        own = pool.own
+        evidence = np.array([self._evidence.get(place, -1.0) for place in pool.sources])
         alpha, share = self._judge.alpha, rules.directory_own
         files = propagate(own, evidence, alpha)
         lone = lone_directory_score(own, share)
         folders = np.where(evidence < 0, lone, directory_score(own, evidence, share))
-        final: NDArray[np.float64] = np.where(leaf, files, folders)
+        final: NDArray[np.float64] = np.where(pool.leaves, files, folders)
         final = final.clip(0.0, 1.0).round(SCORE_DIGITS)
         if not self._verdicts:
             return final
-        records = [hit.id for hit in self._hits]
-        return self._verdicts.over(final, records).round(RERANKED_DIGITS)
+        return self._verdicts.over(final, pool.records).round(RERANKED_DIGITS)
+
+
+def _at_least(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
+    """Return the rows of the best `limit` scores, with all that tie for the last places."""
+    if limit >= len(scores):
+        return np.arange(len(scores))
+    return np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
+
+
+def _listing(folder: str) -> str:
+    """Return the address of the directory with this folder."""
+    return ROOT.text if len(folder) <= len(ROOT.text) else folder[:-1]
 
 
 def _above(address: str) -> str:

@@ -1,10 +1,12 @@
 """From what the index measured to what a hit is worth."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from contextfind.domain.scoring import Calibration, ScoreRules, own_score, supported
-from contextfind.ports import Hit
+import numpy as np
+from numpy.typing import NDArray
+
+from contextfind.domain.scoring import Calibration, ScoreRules, own_score, own_scores, supported
+from contextfind.ports import Hit, Hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,15 @@ class Judge:
         """Return the score in [0, 1] that the hit deserves by itself."""
         return own_score(self._meaning(hit), self.words(hit), self.rules.meaning_weight)
 
+    def owns(self, hits: Hits) -> NDArray[np.float64]:
+        """Return `own` of each hit."""
+        share = self.rules.support_weight
+        near = (1 - share) * hits.cosines + share * hits.supports
+        near = np.where(np.isnan(near), hits.cosines, near)
+        meaning = np.maximum(near - self.calibration.floor, 0.0) / self.calibration.span
+        words = hits.words + self.rules.phrase_weight * hits.phrases if self.words_known else None
+        return own_scores(meaning, words, self.rules.meaning_weight)
+
     def meaning(self, hit: Hit) -> float | None:
         """Return how much of a match the meaning is, at most 1; None when there is no vector to compare."""
         meaning = self._meaning(hit)
@@ -60,8 +71,3 @@ class Judge:
     def _meaning(self, hit: Hit) -> float | None:
         cosine = self.cosine(hit)
         return None if cosine is None else self.calibration.meaning(cosine)
-
-
-def known_share(hits: Iterable[Hit]) -> float:
-    """Return the share of the query's words that occur at all; the index says it with every hit."""
-    return next((hit.known for hit in hits), 0.0)

@@ -8,9 +8,9 @@ from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
-from contextfind.ports import Hit, Probe, SearchIndex
+from contextfind.ports import Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
-from contextfind.retrieval.judging import Judge, known_share
+from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.reranking import Hearing
 
 _DIRECTORIES = OneOf("level", frozenset({"0", "1"}))
@@ -85,7 +85,7 @@ class HierarchicalRetriever:
             self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
         )
         leaves, directories = await self._index.search(probes)
-        judge = self._judge((*leaves, *directories))
+        judge = Judge(self._calibration, self._scores, max(leaves.known, directories.known))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
@@ -93,6 +93,7 @@ class HierarchicalRetriever:
         for root in ask.scope.targets:
             frontier.push(root)
         await _hear(ask.hearing, frontier)
+        frontier.end_round()
         while batch := frontier.take():
             seen = await self._open(batch, ask, frontier)
             await _hear(ask.hearing, frontier, seen)
@@ -104,23 +105,18 @@ class HierarchicalRetriever:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
 
-    def _judge(self, hits: Sequence[Hit]) -> Judge:
-        return Judge(self._calibration, self._scores, known_share(hits))
-
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
-        """Ask each directory twice in one round trip: for doors, and for hits to keep (returned)."""
-        probes: list[Probe] = []
-        for directory in batch:
-            here = OneOf("parent", frozenset({directory.text}))
-            probes.append(self._probe(ask, all_of(here, _DIRECTORIES), self._rules.children))
-            probes.append(self._probe(ask, all_of(here, ask.where), self._rules.children))
-        answers = await self._index.search(probes)
-        seen: set[RecordId] = set()
-        for doors, hits in zip(answers[::2], answers[1::2], strict=True):
-            frontier.see(doors, keep=False)
-            frontier.see(hits, keep=True)
-            seen.update(hit.id for hit in hits)
-        return seen
+        """Ask the directories twice in one round trip: for doors, and for hits to keep (returned)."""
+        here = OneOf("parent", frozenset(directory.text for directory in batch))
+        limit = self._rules.children * len(batch)
+        probes = (
+            self._probe(ask, all_of(here, _DIRECTORIES), limit),
+            self._probe(ask, all_of(here, ask.where), limit),
+        )
+        doors, hits = await self._index.search(probes)
+        frontier.see(doors, keep=False)
+        frontier.see(hits, keep=True)
+        return set(map(RecordId, hits.ids.tolist()))
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)

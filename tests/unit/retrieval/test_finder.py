@@ -19,7 +19,7 @@ from contextfind.domain.results import FindResult
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports import Commit, Hit, Probe, Purpose, RecordDraft
+from contextfind.ports import Commit, Hits, Probe, Purpose, RecordDraft
 from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.uses import Count, uncounted
@@ -197,7 +197,7 @@ async def test_the_trace_tells_the_walk_the_hits_the_runners_up_and_the_end(hous
     assert cuts
     assert all(step.reason.startswith("beyond limit 1; own ") for step in cuts)
     assert told.trace.candidates == len(cuts) + 1
-    assert told.trace.steps[-1].reason == "every directory was opened"
+    assert told.trace.steps[-1].reason == "converged: the best 1 stayed the same for a round"
 
 
 async def test_the_trace_names_the_threshold_that_cut_a_hit(house: House) -> None:
@@ -284,9 +284,9 @@ class LyingIndex(MemoryIndex):
         super().__init__(WordTokenizer())
         self.foreign = foreign
 
-    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
         answers = await super().search(probes)
-        return [[replace(hit, id=self.foreign) for hit in hits] for hits in answers]
+        return [Hits.of(replace(hit, id=self.foreign) for hit in hits) for hits in answers]
 
 
 async def test_an_index_that_is_wrong_shows_nobody_anything(house: House) -> None:

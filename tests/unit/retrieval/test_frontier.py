@@ -1,9 +1,9 @@
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
-from contextfind.ports import Hit
+from contextfind.ports import Hit, Hits
 from contextfind.retrieval.frontier import Frontier, WalkRules
-from contextfind.retrieval.judging import Judge, known_share
+from contextfind.retrieval.judging import Judge
 
 JUDGE = Judge(Calibration(0.0, 1.0), ScoreRules(score_propagation_alpha=0.7), known=1.0)
 
@@ -98,7 +98,7 @@ def test_equal_scores_are_ranked_by_address() -> None:
 
 def test_a_query_without_any_known_word_is_judged_by_meaning_alone() -> None:
     hits = [hit(1, "viking://resources/a.md", 0.6)]
-    deaf = Judge(Calibration(0.0, 1.0), ScoreRules(), known=known_share(hits))
+    deaf = Judge(Calibration(0.0, 1.0), ScoreRules(), known=Hits.of(hits).known)
     assert deaf.own(hits[0]) == 0.6
     assert JUDGE.own(hits[0]) == 0.3
 

@@ -1,245 +1,265 @@
-"""Probes to hits, all against one snapshot."""
+"""Probes to hits, all against one snapshot.
 
+What probes have in common is done once: what their caller sees, the worth of their words, the walk through a
+graph, and the measuring of the records that any of them may return.
+"""
+
+import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from contextfind.adapters.embedded.mask import Mask
-from contextfind.adapters.embedded.meaning import Meaning, Ranked, best, largest, mean_of_best
+from contextfind.adapters.embedded.facts import Description, Facts, describe, measure
+from contextfind.adapters.embedded.meaning import BLOCK, Meaning
 from contextfind.adapters.embedded.patch import Patch, cut_out
-from contextfind.adapters.embedded.phrases import Wanted, score_pairs
+from contextfind.adapters.embedded.phrases import Wanted
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
+from contextfind.adapters.embedded.questions import Questions
+from contextfind.adapters.embedded.ranking import best, kth_largest
 from contextfind.adapters.embedded.rules import IndexRules
-from contextfind.adapters.embedded.segment import LEVELS, Group
+from contextfind.adapters.embedded.sight import Sight
 from contextfind.adapters.embedded.snapshot import Snapshot
-from contextfind.adapters.embedded.words import Scores, Weights, score_rows, weigh
-from contextfind.domain.records import RecordId, Vector
-from contextfind.domain.uri import SCHEME, Uri
-from contextfind.ports.index import SUPPORTERS, Hit, Probe
+from contextfind.adapters.embedded.words import Scores, Shares, Weights, most_telling
+from contextfind.domain.records import Matrix
+from contextfind.ports.index import Hits, Probe
 
+_FEW = 1_000  # candidates that are all measured: choosing among them first would cost more
+_NONE: Longs = np.zeros(0, np.int64)
 TreeKey = tuple[str, str, int]  # folder of the parent, name, level
-_Figures = Sequence[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sight:
-    """What one (account, user) sees: per view the groups, and filters compiled for them."""
+class Bench(threading.local):
+    """Memory that a search thread uses again and again."""
 
-    groups: tuple[tuple[Group, ...], ...]
-    masks: tuple[Mask, ...]
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.vectors: Matrix = np.empty((BLOCK, dimension), np.float32)
+        self._shares: Shares = np.zeros(0, np.float32)
 
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A patch, the words' score of all rows in its range (None: no term occurs), and its best."""
-
-    patch: Patch
-    words: Scores | None
-    near: Ranked
-    telling: Ranked
+    def shares(self, rows: int) -> Shares:
+        """Return at least so many zeros; whoever takes them gives them back as zeros."""
+        if len(self._shares) < rows:
+            self._shares = np.zeros(rows, np.float32)
+        return self._shares
 
 
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """What the terms of a probe are worth, and those of them that are neighbours."""
+@dataclass(frozen=True, eq=False, slots=True)
+class _Asked:
+    """What probes of one caller, vector and terms share; no vector, no meaning."""
 
-    weights: Weights
-    pairs: Wanted
+    sight: Sight
+    weights: Weights | None
+    pairs: Wanted | None
+    meaning: Meaning | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Pick:
+    """Records of one part that one probe may return; all for both channels, or those of each."""
+
+    part: int
+    near: Longs
+    telling: Longs
+    all: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Ranked:
+    """Places in the facts of one pick, ascending: the nearest and the most telling of it."""
+
+    facts: Facts
+    near: Longs
+    telling: Longs
 
 
 class Answering:
-    """One round trip. What its probes have in common (filters, idf) is worked out once."""
+    """One round trip."""
 
-    def __init__(self, snapshot: Snapshot, rules: IndexRules) -> None:
-        self._views = snapshot.views
-        self._meaning = Meaning(rules)
-        self._sights: dict[tuple[str, str], _Sight] = {}
-        self._terms: dict[tuple[str, str, tuple[str, ...]], _Terms | None] = {}
+    def __init__(
+        self, snapshot: Snapshot, rules: IndexRules, questions: Questions, bench: Bench
+    ) -> None:
+        self._snapshot = snapshot
+        self._rules = rules
+        self._questions = questions
+        self._bench = bench
+        self._meanings: list[Meaning] = []
 
     @property
     def plans(self) -> Counter[str]:
         """How often each plan was chosen."""
-        return self._meaning.plans
+        return sum((meaning.plans for meaning in self._meanings), Counter())
 
-    def hits(self, probe: Probe) -> list[Hit]:
-        """Return the union of both channels, in tree order."""
-        terms = self._weigh(probe)
-        if probe.vector is None and terms is None:
-            return []
-        scored = [self._score(patch, probe, terms) for patch in self._patches(probe)]
-        near = _cut(scored, [s.near for s in scored], probe.limit)
-        telling = _cut(scored, [s.telling for s in scored], probe.limit)
-        found: list[tuple[TreeKey, Hit]] = []
-        filled = 0
-        for part, first, second in zip(scored, near, telling, strict=True):
-            records = np.union1d(first, second)
-            if len(records):
-                filled += 1
-                found.extend(self._describe(part, records, probe.vector, terms))
-        if filled > 1:
-            found.sort(key=lambda pair: pair[0])
-        return [hit for _, hit in found]
+    def answer(self, probes: Sequence[Probe]) -> list[Hits]:
+        """Return of each probe the union of both channels, in tree order."""
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for number, probe in enumerate(probes):
+            key = (probe.scope.account, probe.scope.user, probe.terms, id(probe.vector))
+            alike.setdefault(key, []).append(number)
+        answers: dict[int, Hits] = {}
+        for numbers in alike.values():
+            question = self._question(probes[numbers[0]])
+            found = self._answer(question, [probes[number] for number in numbers])
+            answers |= dict(zip(numbers, found, strict=True))
+        return [answers[number] for number in range(len(probes))]
 
     def explain(self, probe: Probe) -> str:
-        """Return how `hits` answers a probe: by answering it."""
-        begin = len(self._meaning.taken)
-        self.hits(probe)
-        found = self._weigh(probe) is not None
-        words = "words looked up" if found else "no word of it occurs"
-        if probe.vector is None:
+        """Return how a probe is answered: by answering it."""
+        question = self._question(probe)
+        self._answer(question, [probe])
+        words = "no word of it occurs" if question.weights is None else "words looked up"
+        if question.meaning is None:
             return f"{words}; no vector to compare"
-        return f"{told(self._meaning.taken[begin:])}; {words}"
+        return f"{told(question.meaning.taken)}; {words}"
 
-    def _sight(self, probe: Probe) -> _Sight:
-        key = (probe.scope.account, probe.scope.user)
-        known = self._sights.get(key)
-        if known is None:
-            groups = tuple(view.segment.visible(*key) for view in self._views)
-            pairs = zip(self._views, groups, strict=True)
-            known = _Sight(groups, tuple(Mask(view.segment, seen) for view, seen in pairs))
-            self._sights[key] = known
-        return known
+    def _question(self, probe: Probe) -> _Asked:
+        scope = probe.scope
+        known = self._questions.of(self._snapshot, scope.account, scope.user, probe.terms)
+        meaning = None
+        if probe.vector is not None:
+            meaning = Meaning(probe.vector, self._rules, self._bench.vectors)
+            self._meanings.append(meaning)
+        return _Asked(known.sight, known.weights, known.pairs, meaning)
 
-    def _weigh(self, probe: Probe) -> _Terms | None:
-        if not probe.terms:
-            return None
-        key = (probe.scope.account, probe.scope.user, probe.terms)
-        if key not in self._terms:
-            weights = weigh(probe.terms, self._views, self._sight(probe).groups)
-            told = None if weights is None else _Terms(weights, Wanted.by(probe.terms, weights))
-            self._terms[key] = told
-        return self._terms[key]
-
-    def _patches(self, probe: Probe) -> list[Patch]:
-        sight = self._sight(probe)
-        question = (probe.scope.targets, probe.where)
+    def _answer(self, question: _Asked, probes: Sequence[Probe]) -> list[Hits]:
+        if question.meaning is None and question.weights is None:
+            return [Hits.of(()) for _ in probes]
+        picks = [list(self._picks(question, probe)) for probe in probes]
+        facts = self._facts(question, [pick for some in picks for pick in some])
+        ranked = [
+            _cut([_rank(facts[pick.part], pick, probe.limit) for pick in some], probe.limit)
+            for some, probe in zip(picks, probes, strict=True)
+        ]
+        chosen = [[(one.facts, _union(one)) for one in some] for some in ranked]
+        for found, places in (pair for some in chosen for pair in some):
+            found.chosen[places] = True
+        described = {id(one): describe(one, question.pairs) for one in facts.values()}
+        known = 0.0 if question.weights is None else question.weights.known
         return [
-            patch
-            for number, view in enumerate(self._views)
-            if sight.groups[number]
-            for patch in cut_out(number, view, sight.groups[number], sight.masks[number], question)
+            _tabled([(one, described[id(one)], places) for one, places in some], known)
+            for some in chosen
         ]
 
-    def _score(self, patch: Patch, probe: Probe, terms: _Terms | None) -> _Scored:
-        nothing: Ranked = (np.zeros(0, np.int64), np.zeros(0, np.float32))
-        near = telling = nothing
-        words = None
-        if probe.vector is not None:
-            near = self._meaning.nearest(patch, probe.vector, probe.limit)
-        if terms is not None:
-            spans = terms.weights.spans[patch.number]
-            words = score_rows(patch.segment, terms.weights, spans, patch.rows)
-            telling = _most_telling(patch, words, probe.limit)
-        return _Scored(patch, words, near, telling)
+    def _picks(self, question: _Asked, probe: Probe) -> Iterator[_Pick]:
+        for number, part in enumerate(question.sight.parts):
+            for patch in cut_out(part, probe.scope.targets, probe.where):
+                if patch.size <= _FEW and patch.vector_count <= self._rules.exact_below:
+                    yield self._whole(question, number, patch)
+                else:
+                    yield self._select(question, number, patch, probe.limit)
 
-    def _describe(
-        self, part: _Scored, records: Longs, vector: Vector | None, terms: _Terms | None
-    ) -> list[tuple[TreeKey, Hit]]:
-        """Return the records as hits, with their tree keys."""
-        segment = part.patch.segment
-        names = [segment.names[place] for place in segment.name_of[records].tolist()]
-        numbers = segment.level[records].tolist()
-        keys = list(zip(segment.folder_of(records), names, numbers, strict=True))
-        levels = [LEVELS[number] for number in numbers]
-        ids = map(RecordId, segment.ids[records].tolist())
-        columns = self._measure(part, records, vector, terms)
-        return list(zip(keys, map(Hit, ids, map(_uri, keys), levels, *columns), strict=True))
+    def _whole(self, question: _Asked, number: int, patch: Patch) -> _Pick:
+        if question.meaning is not None:
+            question.meaning.note_scan(patch)
+        return _Pick(number, patch.records, patch.records, all=True)
 
-    def _measure(
-        self, part: _Scored, records: Longs, vector: Vector | None, terms: _Terms | None
-    ) -> tuple[list[int], _Figures, list[float], list[float], _Figures, list[float]]:
-        """Return passage, cosine, words, known, support and phrases of the records, exactly."""
-        segment = part.patch.segment
-        rows, counts = segment.rows_of(records)
-        words = phrases = np.zeros(len(rows))
-        if part.words is not None and terms is not None:
-            words = part.words[rows - part.patch.rows[0]]
-            phrases = score_pairs(segment, terms.pairs, rows, words)
-        cosines: _Figures = [None] * len(records)
-        supports = cosines
-        sums = words
-        if vector is not None:
-            vectors, sizes = segment.vectors_of(records)
-            having = sizes > 0
-            if having.any():
-                dots = self._meaning.cosines(segment.vectors, vectors, vector)
-                sums = words.copy()
-                sums[np.repeat(having, counts)] += dots
-                cosines = _where(having, largest(dots, sizes[having]))
-                supports = _where(having, mean_of_best(dots, sizes[having], SUPPORTERS))
-        return (
-            segment.ordinal[rows[_first_best(sums, counts)]].tolist(),
-            cosines,
-            largest(words, counts).tolist(),
-            [0.0 if terms is None else terms.weights.known] * len(records),
-            supports,
-            largest(phrases, counts).tolist(),
-        )
+    def _select(self, question: _Asked, number: int, patch: Patch, wanted: int) -> _Pick:
+        near = telling = _NONE
+        if question.meaning is not None:
+            near = question.meaning.nearest(patch, wanted)
+        if question.weights is not None:
+            low, high = patch.rows
+            shares = self._bench.shares(high - low)
+            spans = question.weights.spans[number]
+            telling = most_telling(patch, question.weights, spans, wanted, shares)
+        return _Pick(number, near, telling, all=False)
+
+    def _facts(self, question: _Asked, picks: Sequence[_Pick]) -> dict[int, Facts]:
+        wanted: dict[int, list[Longs]] = {}
+        for pick in picks:
+            wanted.setdefault(pick.part, []).append(pick.near)
+            if not pick.all:
+                wanted[pick.part].append(pick.telling)
+        weights, facts = question.weights, {}
+        for number, some in wanted.items():
+            records = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
+            words = None if weights is None else (weights, weights.spans[number])
+            segment = question.sight.parts[number].segment
+            facts[number] = measure(segment, records, question.meaning, words)
+        return facts
 
 
-def _most_telling(patch: Patch, words: Scores, wanted: int) -> Ranked:
-    """Return the candidates with the best words, those without any left out."""
-    rows = np.flatnonzero(words)
-    records = patch.segment.record_of[rows + patch.rows[0]]
-    if patch.picked is not None:
-        kept = patch.holds(records)
-        rows, records = rows[kept], records[kept]
-    if len(rows) == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.float64)
-    begins = np.flatnonzero(np.concatenate(([True], records[1:] != records[:-1])))
-    scores = np.maximum.reduceat(words[rows], begins)
-    return best(records[begins].astype(np.int64), scores, wanted)
-
-
-def _cut(scored: Sequence[_Scored], ranked: Sequence[Ranked], limit: int) -> list[Longs]:
-    """Return per patch the records that are among the best `limit` of all patches."""
-    if sum(len(records) for records, _ in ranked) <= limit:
-        return [records for records, _ in ranked]
-    scores = np.concatenate([values for _, values in ranked])
-    cut = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-    free = limit - int(np.count_nonzero(scores > cut))
-    tied = [
-        (key, number, record)
-        for number, (records, values) in enumerate(ranked)
-        for key, record in _tree_keys(scored[number].patch, records[values == cut])
-    ]
-    kept = [records[values > cut].tolist() for records, values in ranked]
-    for _, number, record in sorted(tied)[:free]:
-        kept[number].append(record)
-    return [np.array(records, np.int64) for records in kept]
-
-
-def _tree_keys(patch: Patch, records: Longs) -> list[tuple[TreeKey, int]]:
-    segment = patch.segment
-    columns = zip(
-        segment.folder_of(records),
-        segment.name_of[records].tolist(),
-        segment.level[records].tolist(),
-        records.tolist(),
-        strict=True,
+def _rank(facts: Facts, pick: _Pick, wanted: int) -> _Ranked:
+    near, telling = facts.places(pick.near), facts.places(pick.telling)
+    if not pick.all:
+        return _Ranked(facts, near, telling)
+    near = near[~np.isnan(facts.cosines[near])]
+    telling = telling[facts.words[telling] > 0]
+    return _Ranked(
+        facts,
+        near[best(facts.cosines[near], wanted)],
+        telling[best(facts.words[telling], wanted)],
     )
-    return [((folder, segment.names[n], level), record) for folder, n, level, record in columns]
 
 
-def _first_best(sums: Scores, counts: Longs) -> Longs:
-    """Return where the largest of each run of adjacent sums stands; the first one on a tie."""
-    if len(sums) == len(counts):
-        return np.arange(len(sums))
-    begins = np.cumsum(counts) - counts
-    peaks = np.repeat(np.maximum.reduceat(sums, begins), counts)
-    places = np.flatnonzero(sums == peaks)
-    return places[np.searchsorted(places, begins)]
+def _cut(ranked: Sequence[_Ranked], limit: int) -> Sequence[_Ranked]:
+    """Return of each channel those that are among the best `limit` of all."""
+    if len(ranked) == 1:
+        return ranked
+    near = _best_of_all([(one.facts, one.near, one.facts.cosines) for one in ranked], limit)
+    telling = _best_of_all([(one.facts, one.telling, one.facts.words) for one in ranked], limit)
+    return [
+        _Ranked(one.facts, first, second)
+        for one, first, second in zip(ranked, near, telling, strict=True)
+    ]
 
 
-def _where(having: NDArray[np.bool_], values: NDArray[np.floating]) -> list[float | None]:
-    """Return the values where something is had, None elsewhere."""
-    left = iter(values.tolist())
-    return [next(left) if has else None for has in having.tolist()]
+def _best_of_all(ranked: Sequence[tuple[Facts, Longs, Scores]], limit: int) -> list[Longs]:
+    """Return per pick the places of the best `limit` of all picks, ties to the earlier one in the tree."""
+    if sum(len(places) for _, places, _ in ranked) <= limit:
+        return [places for _, places, _ in ranked]
+    values = [scores[places] for _, places, scores in ranked]
+    cut = kth_largest(np.concatenate(values), limit)
+    kept = [places[mine > cut] for (_, places, _), mine in zip(ranked, values, strict=True)]
+    tied = [
+        (key, number, place)
+        for number, ((facts, places, _), mine) in enumerate(zip(ranked, values, strict=True))
+        for key, place in _keyed(facts, places[mine == cut])
+    ]
+    free = limit - sum(map(len, kept))
+    for _, number, place in sorted(tied)[:free]:
+        kept[number] = np.append(kept[number], place)
+    return kept
 
 
-def _uri(key: TreeKey) -> Uri:
-    return Uri(key[0] + key[1] or SCHEME)  # only the root has neither folder nor name
+def _keyed(facts: Facts, places: Longs) -> list[tuple[TreeKey, int]]:
+    segment, records = facts.segment, facts.records[places]
+    columns = (
+        segment.folder_of(records),
+        segment.named_of(records),
+        segment.level[records].tolist(),
+    )
+    return list(zip(zip(*columns, strict=True), places.tolist(), strict=True))
+
+
+def _union(ranked: _Ranked) -> Longs:
+    marked = np.zeros(len(ranked.facts.records), np.bool_)
+    marked[ranked.near] = True
+    marked[ranked.telling] = True
+    return np.flatnonzero(marked)
+
+
+def _tabled(found: Sequence[tuple[Facts, Description, Longs]], known: float) -> Hits:
+    """Return what was chosen as a table, in tree order."""
+    tables = [_table(*one, known) for one in found if len(one[2])]
+    if len(tables) <= 1:
+        return tables[0] if tables else Hits.of(())
+    return Hits.joined(tables)
+
+
+def _table(facts: Facts, description: Description, places: Longs, known: float) -> Hits:
+    segment, records = facts.segment, facts.records[places]
+    return Hits(
+        ids=segment.ids[records],
+        folders=segment.folder_of(records),
+        names=segment.named_of(records),
+        levels=segment.level[records],
+        passages=description.passages[places],
+        cosines=facts.cosines[places],
+        words=facts.words[places],
+        supports=description.supports[places],
+        phrases=description.phrases[places],
+        known=known,
+    )

@@ -52,7 +52,10 @@ class Graph:
         return nodes
 
     def nearest(self, query: Vector, count: int) -> Longs:
-        """Return the vectors of the `count` nearest nodes, ascending; fewer when some are out of reach."""
+        """Return the vectors of the `count` nearest nodes, nearest first; fewer when some are out of reach.
+
+        Vectors of one node are equal, and stand in ascending order.
+        """
         count = min(count, self.nodes)
         while count > 0:
             try:
@@ -62,7 +65,7 @@ class Graph:
                 continue
             nodes = labels[0].astype(np.int64)
             starts = self.start[nodes]
-            return np.sort(self.members[spread(starts, self.start[nodes + 1] - starts)])
+            return self.members[spread(starts, self.start[nodes + 1] - starts)]
         return np.zeros(0, np.int64)
 
 

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from contextfind.adapters.embedded.answer import Answering
+from contextfind.adapters.embedded.answer import Answering, Bench
 from contextfind.adapters.embedded.crew import Crew
 from contextfind.adapters.embedded.graph import available
+from contextfind.adapters.embedded.questions import Questions
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.shelf import Maker, Shelf
 from contextfind.adapters.embedded.upkeep import Upkeep, Workshop
 from contextfind.domain.errors import InvalidArgumentError, UnavailableError
 from contextfind.domain.records import Vector
-from contextfind.ports.index import Hit, Probe
+from contextfind.ports.index import Hits, Probe
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -34,6 +35,8 @@ class EmbeddedIndex:
         self._follower = ThreadPoolExecutor(1, "index-follow")
         self._crew = crew or Crew.hired()
         self._upkeep = Upkeep(workshop, self._crew)
+        self._questions = Questions()
+        self._bench = Bench(self._dimension)
         self._plans: Counter[str] = Counter()
         self._counting = threading.Lock()
         self._closed = False
@@ -60,7 +63,7 @@ class EmbeddedIndex:
         await loop.run_in_executor(index._follower, index._upkeep.load)
         return index
 
-    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
         """Answer all probes in one hop to a search thread."""
         self._check_probes(probes)
         loop = asyncio.get_running_loop()
@@ -122,16 +125,19 @@ class EmbeddedIndex:
             **plans,
         }
 
-    def _answer(self, probes: Sequence[Probe]) -> list[list[Hit]]:
-        answering = Answering(self._upkeep.snapshot, self._rules)
-        answers = [answering.hits(probe) for probe in probes]
+    def _answer(self, probes: Sequence[Probe]) -> list[Hits]:
+        answering = self._answering()
+        answers = answering.answer(probes)
         with self._counting:
             self._plans.update(answering.plans)
         return answers
 
     def _explain(self, probes: Sequence[Probe]) -> list[str]:
-        answering = Answering(self._upkeep.snapshot, self._rules)
+        answering = self._answering()
         return [answering.explain(probe) for probe in probes]
+
+    def _answering(self) -> Answering:
+        return Answering(self._upkeep.snapshot, self._rules, self._questions, self._bench)
 
     def _check_probes(self, probes: Sequence[Probe]) -> None:
         for probe in probes:

@@ -37,20 +37,21 @@ from contextfind.domain.filters import (
 from contextfind.domain.uri import ROOT, SCHEME, Uri
 
 Range = tuple[int, int]
+_KEPT = 64  # compiled filters of one caller; of a million records each costs up to 125 kB
 
 
 class Mask:
-    """Which records of some groups of a segment match a filter; answers are kept per node.
+    """Which records of some groups of a segment match a filter; answers are kept per node, the first ones.
 
-    The bitmaps are shared: nobody may change them. Members outside of the groups mean nothing (the
-    caller cuts them off with the group's range), except that `Not` stays within the groups.
+    The bitmaps are shared: nobody may change them. Members outside of the groups and dead ones mean nothing
+    (the caller cuts them off), except that `everything` and `Not` hold none.
     """
 
-    def __init__(self, segment: Segment, groups: Sequence[Group]) -> None:
+    def __init__(self, segment: Segment, groups: Sequence[Group], dead: BitMap) -> None:
         self._segment = segment
         self._groups = groups
         self._known: dict[Filter, BitMap] = {}
-        self._universe = union_of(group.records for group in groups)
+        self.everything = union_of(group.records for group in groups) - dead
 
     def records(self, where: Filter) -> BitMap:
         """Return the records that match.
@@ -59,23 +60,27 @@ class Mask:
             InvalidArgumentError: the filter asks for what only the store knows.
 
         """
+        if isinstance(where, Everything):
+            return self.everything
         known = self._known.get(where)
         if known is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
             known = self._known[where] = self._compile(where)
         return known
 
     def _compile(self, where: Filter) -> BitMap:  # noqa: C901, PLR0911, PLR0912 - one arm per node
         match where:
             case Everything():
-                return self._universe
+                return self.everything
             case Nothing():
                 return BitMap()
             case And(parts):
-                return reduce(and_, map(self.records, parts), self._universe)
+                return self._all_of(parts)
             case Or(parts):
                 return reduce(or_, map(self.records, parts), BitMap())
             case Not(part):
-                return self._universe - self.records(part)
+                return self.everything - self.records(part)
             case OneOf():
                 return self._one_of(where)
             case Tagged(tag):
@@ -95,6 +100,12 @@ class Mask:
                 raise _only_stored(where)
             case _:
                 assert_never(where)
+
+    def _all_of(self, parts: Sequence[Filter]) -> BitMap:
+        """Return the intersection, beginning with what is rarest: that bounds the work."""
+        if not parts:
+            return self.everything
+        return reduce(and_, sorted(map(self.records, parts), key=len))
 
     def _one_of(self, where: OneOf) -> BitMap:
         match where.field:

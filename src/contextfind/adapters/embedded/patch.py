@@ -2,36 +2,51 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from pyroaring import BitMap
 
-from contextfind.adapters.embedded.mask import Mask, under
+from contextfind.adapters.embedded.mask import under
 from contextfind.adapters.embedded.postings import Longs
-from contextfind.adapters.embedded.segment import Group, Segment, numbers_of, union_of
-from contextfind.adapters.embedded.snapshot import View
+from contextfind.adapters.embedded.segment import Segment, bitmap_of, numbers_of, union_of
+from contextfind.adapters.embedded.sight import Part
 from contextfind.domain.filters import Filter
 from contextfind.domain.uri import ROOT, Uri
 
+_MANY = 10_000  # records whose membership is asked at once: from here on a table costs less than a bitmap
 
-@dataclass(frozen=True, eq=False, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class Patch:
     """At least one candidate, in tree order.
 
-    low, high: half-open range of records that holds all of them. picked: the candidates, ascending;
-    None when they are the whole range. number: which view of the snapshot.
+    low, high: half-open range of records that holds all of them. found: the candidates; None when they
+    are the whole range.
     """
 
-    number: int
-    view: View
+    part: Part
     low: int
     high: int
-    picked: Longs | None
+    found: BitMap | None
 
     @property
     def segment(self) -> Segment:
         """Where the candidates lie."""
-        return self.view.segment
+        return self.part.view.segment
+
+    @cached_property
+    def records(self) -> Longs:
+        """The candidates, ascending."""
+        if self.found is None:
+            return np.arange(self.low, self.high)
+        return numbers_of(self.found)
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return self.high - self.low if self.found is None else len(self.found)
 
     @property
     def rows(self) -> tuple[int, int]:
@@ -39,13 +54,13 @@ class Patch:
         start = self.segment.row_start
         return (int(start[self.low]), int(start[self.high]))
 
-    @property
+    @cached_property
     def vector_count(self) -> int:
         """How many vectors the candidates have together."""
-        if self.picked is None:
-            return self.vector_span
-        start = self.segment.vector_start
-        return int((start[self.picked + 1] - start[self.picked]).sum())
+        if self.found is None or self.segment.vectors_are_records:
+            return self.vector_span if self.found is None else self.size
+        start, records = self.segment.vector_start, self.records
+        return int((start[records + 1] - start[records]).sum())
 
     @property
     def vector_span(self) -> int:
@@ -56,49 +71,54 @@ class Patch:
     def vectors(self) -> tuple[slice | Longs, Longs, Longs]:
         """Return the candidates' vectors, and the candidates that have some with how many each."""
         start = self.segment.vector_start
-        if self.picked is None:
+        if self.found is None:
             counts = np.diff(start[self.low : self.high + 1])
-            records = np.arange(self.low, self.high)
-            found: slice | Longs = slice(int(start[self.low]), int(start[self.high]))
+            vectors: slice | Longs = slice(int(start[self.low]), int(start[self.high]))
         else:
-            records = self.picked
-            found, counts = self.segment.vectors_of(records)
+            vectors, counts = self.segment.vectors_of(self.records)
         having = counts > 0
         if having.all():
-            return found, records, counts
-        return found, records[having], counts[having]
+            return vectors, self.records, counts
+        return vectors, self.records[having], counts[having]
 
     def holds(self, records: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return which of the records are candidates."""
-        if self.picked is None:
+        if self.found is None:
             return (self.low <= records) & (records < self.high)
-        marked = np.zeros(self.high - self.low, np.bool_)
-        marked[self.picked - self.low] = True
-        inside = (self.low <= records) & (records < self.high)
-        held: NDArray[np.bool_] = inside & marked.take(records - self.low, mode="clip")
+        if len(records) >= _MANY:
+            inside = (self.low <= records) & (records < self.high)
+            return inside & self._table.take(records - self.low, mode="clip")
+        known = numbers_of(bitmap_of(records) & self.found)
+        if len(known) == 0:
+            return np.zeros(len(records), np.bool_)
+        places = np.minimum(np.searchsorted(known, records), len(known) - 1)
+        held: NDArray[np.bool_] = known[places] == records
         return held
 
+    @cached_property
+    def _table(self) -> NDArray[np.bool_]:
+        marked = np.zeros(self.high - self.low, np.bool_)
+        marked[self.records - self.low] = True
+        return marked
 
-def cut_out(
-    number: int,
-    view: View,
-    groups: Sequence[Group],
-    mask: Mask,
-    probe: tuple[Sequence[Uri], Filter],
-) -> Iterator[Patch]:
+
+def cut_out(part: Part, targets: Sequence[Uri], where: Filter) -> Iterator[Patch]:
     """Yield the candidates in each group that has some: below the targets, matching, alive."""
-    targets, where = probe
+    mask = part.mask
     matching = mask.records(where)
-    for group in groups:
-        if ROOT in targets:
-            ranges: Sequence[tuple[int, int]] = (group.records,)
+    alone = len(part.groups) == 1
+    for group in part.groups:
+        if ROOT not in targets:
+            found = matching & union_of(
+                r for target in targets for r in under(part.segment, group, target)
+            )
+        elif alone:  # nothing of another group is in `everything`, and little elsewhere
+            found = matching if matching is mask.everything else matching & mask.everything
         else:
-            ranges = [r for target in targets for r in under(view.segment, group, target)]
-        found = union_of(ranges) & matching
-        if view.dead:
-            found -= view.dead
+            found = matching & union_of((group.records,))
+        if part.view.dead and matching is not mask.everything:
+            found = found - part.view.dead
         if not found:
             continue
         low, high = found.min(), found.max() + 1
-        whole = high - low == len(found)
-        yield Patch(number, view, low, high, None if whole else numbers_of(found))
+        yield Patch(part, low, high, None if high - low == len(found) else found)

@@ -24,29 +24,43 @@ _HALF = np.uint64(32)
 _SPREAD, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFF51AFD7ED558CCD)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Wanted:
     """The pairs that are asked for.
 
     numbers: ascending. worth: of each the mean idf of its terms. place: of each its place by spelling; sums
     are made in that order, so that they are the same in every engine. ceiling: the sum of all idf.
+    first, second: of each the places of its terms in the weights.
     """
 
     numbers: Numbers
     worth: Scores
     place: Longs
     ceiling: float
+    first: Longs
+    second: Longs
 
     @classmethod
     def by(cls, terms: Sequence[str], weights: Weights) -> "Wanted":
         """Return what to look for."""
-        idf = dict(zip(weights.terms, weights.idf, strict=True))
+        known = {term: place for place, term in enumerate(weights.terms)}
         pairs = sorted(neighbours(terms))
-        first, second = ([pair[side] for pair in pairs] for side in (0, 1))
-        worth = np.array([(idf[one] + idf[other]) / 2 for one, other in pairs], np.float64)
-        numbers = _paired(_digests(first), _digests(second))
+        first, second = (
+            np.array([known[pair[side]] for pair in pairs], np.int64) for side in (0, 1)
+        )
+        worth = np.array(
+            [
+                (weights.idf[one] + weights.idf[other]) / 2
+                for one, other in zip(first, second, strict=True)
+            ],
+            np.float64,
+        )
+        digests = _digests(weights.terms)
+        numbers = _paired(digests[first], digests[second])
         place = np.argsort(numbers, kind="stable")
-        return cls(numbers[place], worth[place], place, weights.ceiling)
+        return cls(
+            numbers[place], worth[place], place, weights.ceiling, first[place], second[place]
+        )
 
 
 def pairs_of(
@@ -70,21 +84,24 @@ def pairs_of(
     return starts.astype(np.int64), held.astype(np.uint32)
 
 
-def score_pairs(segment: Segment, asked: Wanted, rows: Longs, words: Scores) -> Scores:
+def score_pairs(segment: Segment, asked: Wanted, rows: Longs, present: NDArray[np.bool_]) -> Scores:
     """Return for each of the rows the summed worth of the pairs that it holds, as a share of all idf.
 
-    words: what each row is worth by words; one that holds none of them holds no pair of them.
+    present: which rows hold which terms, shape (terms, rows); one without both terms of a pair is not read.
     """
     scores: Scores = np.zeros(len(rows), np.float64)
-    telling = np.flatnonzero(words)
-    if len(asked.numbers) == 0 or len(telling) == 0:
+    if len(asked.numbers) == 0:
+        return scores
+    telling = np.flatnonzero((present[asked.first] & present[asked.second]).any(axis=0))
+    if len(telling) == 0:
         return scores
     starts, ends = segment.pair_start[rows[telling]], segment.pair_start[rows[telling] + 1]
     held = _read(segment.pairs, starts, ends)
-    found = np.flatnonzero(np.isin(held, asked.numbers))
+    which = np.minimum(np.searchsorted(asked.numbers, held), len(asked.numbers) - 1)
+    found = np.flatnonzero(asked.numbers[which] == held)
     if len(found) == 0:
         return scores
-    which = np.searchsorted(asked.numbers, held[found])
+    which = which[found]
     row_of = np.searchsorted(np.cumsum(ends - starts), found, side="right")
     order = np.lexsort((asked.place[which], row_of))
     summed = np.bincount(row_of[order], asked.worth[which[order]], len(telling))

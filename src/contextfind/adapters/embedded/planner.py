@@ -47,8 +47,11 @@ class Neighbours:
 Plan = Skip | Scan | Neighbours
 
 
-def plan(task: Task, rules: IndexRules) -> Plan:
-    """Return the cheapest way that finds all there is to find."""
+def plan(task: Task, rules: IndexRules, had: int = 0) -> Plan:
+    """Return the cheapest way that finds all there is to find.
+
+    had: neighbours that the graph has given for this question already; so many cost nothing again.
+    """
     if task.candidates == 0:
         return Skip()
     if task.nodes == 0 or task.candidates <= rules.exact_below:
@@ -57,7 +60,8 @@ def plan(task: Task, rules: IndexRules) -> Plan:
     floor = int(rules.graph_floor * min(growth, _FLOOR_GROWTH))
     oversample = rules.oversample * (2 if task.nodes > _LARGE else 1)
     share = min(task.candidates / task.nodes, 1.0)
-    return _affordable(task, rules, max(floor, math.ceil(oversample * task.wanted / share)))
+    count = max(floor, math.ceil(oversample * task.wanted / share))
+    return Neighbours(count) if count <= had else _affordable(task, rules, count)
 
 
 def widen(task: Task, asked: Neighbours, rules: IndexRules) -> Scan | Neighbours:

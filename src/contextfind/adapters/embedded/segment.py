@@ -108,6 +108,16 @@ class Segment:
         return len(self.ordinal)
 
     @cached_property
+    def vectors_are_records(self) -> bool:
+        """Whether every record has one vector, so that their numbers are the same."""
+        return bool(np.array_equal(self.vector_start, np.arange(self.size + 1)))
+
+    @cached_property
+    def rows_are_records(self) -> bool:
+        """Whether every record has one row, so that their numbers are the same."""
+        return bool(np.array_equal(self.row_start, np.arange(self.size + 1)))
+
+    @cached_property
     def total_length(self) -> Longs:
         """Terms in all rows before each one, shape (rows + 1,)."""
         return np.concatenate(([0], np.cumsum(self.length, dtype=np.int64)))
@@ -181,14 +191,22 @@ class Segment:
         places = np.searchsorted(self.folder_start, records, side="right") - 1
         return [self.folders[place] for place in places.tolist()]
 
+    def named_of(self, records: Longs) -> list[str]:
+        """Return the name of each record."""
+        return [self.names[place] for place in self.name_of[records].tolist()]
+
     def rows_of(self, records: Longs) -> tuple[Longs, Longs]:
         """Return the rows of the records one after the other, and how many each has."""
+        if self.rows_are_records:
+            return records, np.ones(len(records), np.int64)
         starts = self.row_start[records]
         counts = self.row_start[records + 1] - starts
         return spread(starts, counts), counts
 
     def vectors_of(self, records: Longs) -> tuple[Longs, Longs]:
         """Return the vectors of the records one after the other, and how many each has."""
+        if self.vectors_are_records:
+            return records, np.ones(len(records), np.int64)
         starts = self.vector_start[records]
         counts = self.vector_start[records + 1] - starts
         return spread(starts, counts), counts

@@ -11,14 +11,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.adapters.embedded.postings import Ints
+from contextfind.adapters.embedded.patch import Patch
+from contextfind.adapters.embedded.postings import Longs
+from contextfind.adapters.embedded.ranking import best, kth_largest
 from contextfind.adapters.embedded.segment import Group, Segment
-from contextfind.adapters.embedded.snapshot import View
+from contextfind.adapters.embedded.sight import Part, Sight
 
 K1 = 0.7  # saturation of repeats: passages are short, what they say twice they rarely mean twice
 B = 0.4  # weight of a passage's length: passages are cut to much the same size
+_ROUNDING = 1e-6  # a term: how far a score in 32 bits (of at most 1) may be off, with room to spare
+_LOOKED_UP = 8  # a row looked up in a posting costs as much as so many rows of it read
 
 Scores = NDArray[np.float64]
+Shares = NDArray[np.float32]
 Spans = tuple[tuple[int, int], ...]
 
 
@@ -27,7 +32,7 @@ class Weights:
     """Distinct terms in order, the idf of each, their sum, and the mean length of a passage.
 
     known: the share of the sum that belongs to terms which occur at all.
-    spans: per view, where the postings of each term lie in its segment.
+    spans: per part of the sight, where the postings of each term lie in its segment.
     """
 
     terms: tuple[str, ...]
@@ -37,66 +42,180 @@ class Weights:
     mean: float
     spans: tuple[Spans, ...]
 
+    def norms(self, lengths: NDArray[np.integer]) -> NDArray[np.floating]:
+        """Return the norm of rows of these lengths, 64 bits wide."""
+        return K1 * (1 - B + B * lengths / self.mean)
 
-def weigh(
-    terms: Sequence[str], views: Sequence[View], groups: Sequence[Sequence[Group]]
-) -> Weights | None:
-    """Return the weights of terms over the groups of each view; None when none of them occurs."""
+
+def weigh(terms: Sequence[str], sight: Sight) -> Weights | None:
+    """Return the weights of terms over what the caller sees; None when none of them occurs."""
     distinct = tuple(sorted(set(terms)))
-    spans = tuple(tuple(map(view.segment.words.span, distinct)) for view in views)
-    rows = length = 0
-    holders = [0] * len(distinct)
-    for view, seen, places in zip(views, groups, spans, strict=True):
-        for group in seen:
-            living, total = view.census(group)
-            rows += living
-            length += total
-            for number, span in enumerate(places):
-                holders[number] += _holders(view, group, span)
+    spans = tuple(tuple(map(part.segment.words.span, distinct)) for part in sight.parts)
+    holders = [
+        sum(_holders(part, places[number]) for part, places in zip(sight.parts, spans, strict=True))
+        for number in range(len(distinct))
+    ]
     if not any(holders):
         return None
+    rows = sight.passages
     idf = tuple(math.log(1 + (rows - held + 0.5) / (held + 0.5)) for held in holders)
     ceiling = sum(idf)
     known = sum(one for one, held in zip(idf, holders, strict=True) if held) / ceiling
-    return Weights(distinct, idf, ceiling, known, length / rows, spans)
+    return Weights(distinct, idf, ceiling, known, sight.length / rows, spans)
 
 
-def score_rows(segment: Segment, weights: Weights, spans: Spans, rows: tuple[int, int]) -> Scores:
-    """Return the score of each row in a half-open range, 0 where no term occurs."""
-    low, high = rows
-    scores: Scores = np.zeros(high - low, np.float64)
-    bounds = _bounds(low, high)
-    for idf, span in zip(weights.idf, spans, strict=True):
-        start, stop = _within(segment, span, bounds)
+@dataclass(frozen=True, eq=False, slots=True)
+class Looked:
+    """What the words of a question are worth in some rows.
+
+    scores: 64 bits, 0 where no term occurs. present: shape (terms, rows).
+    """
+
+    scores: Scores
+    present: NDArray[np.bool_]
+
+
+def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Looked:
+    """Return the exact score of each of some ascending rows; terms are added in their order."""
+    scores: Scores = np.zeros(len(rows), np.float64)
+    present = np.zeros((len(spans), len(rows)), np.bool_)
+    if len(rows) == 0:
+        return Looked(scores, present)
+    words = segment.words
+    sought = rows.astype(words.members.dtype)  # numpy would convert the posting otherwise
+    bounds = sought[[0, -1]]
+    norms = weights.norms(segment.length[rows])
+    for number, (idf, (start, stop)) in enumerate(zip(weights.idf, spans, strict=True)):
         if start == stop:
             continue
-        members = segment.words.members[start:stop]
-        repeats = segment.words.counts[start:stop]
-        norm = K1 * (1 - B + B * segment.length[members] / weights.mean)
-        scores[members - low] += idf * (repeats / (repeats + norm))
+        posting = words.members[start:stop]
+        first, last = posting.searchsorted(bounds).tolist()
+        posting = posting[first : last + 1]
+        if len(posting) == 0:
+            continue
+        places = posting.searchsorted(sought)
+        np.minimum(places, len(posting) - 1, out=places)
+        held = np.flatnonzero(posting[places] == sought)
+        if len(held) == 0:
+            continue
+        repeats = words.counts[start + first + places[held]]
+        scores[held] += idf * (repeats / (repeats + norms[held]))
+        present[number, held] = True
     scores /= weights.ceiling
-    return scores
+    return Looked(scores, present)
 
 
-def _bounds(low: int, high: int) -> Ints:
-    """Return a range of rows in the type of postings; numpy would convert the posting otherwise."""
-    return np.array((low, high), np.int32)
+def most_telling(
+    patch: Patch, weights: Weights, spans: Spans, wanted: int, scratch: Shares
+) -> Longs:
+    """Return the candidates with the best words, those without any left out, ties to the earlier one.
+
+    Postings are added up in 32 bits; what comes near the cut is scored again exactly.
+    scratch: at least as long as the rows of the patch, all zeros; it is given back so.
+    """
+    segment, (low, high) = patch.segment, patch.rows
+    inside = [_within(segment, span, low, high) for span in spans]
+    if patch.size * _LOOKED_UP * len(spans) < sum(last - first for first, last in inside):
+        rows, _ = segment.rows_of(patch.records)
+        return _best_of(patch, weights, spans, rows, wanted)
+    scores = scratch[: high - low]
+    rarest = sorted(range(len(inside)), key=lambda number: inside[number][1] - inside[number][0])
+    touched: list[NDArray[np.integer]] = []
+    for number in rarest:
+        first, last = inside[number]
+        if first == last:
+            continue
+        places: NDArray[np.integer] = segment.words.members[first:last] - low
+        repeats = segment.words.counts[first:last].astype(np.float32)
+        norms = weights.norms(segment.length[places + low]).astype(np.float32)
+        norms += repeats
+        repeats *= np.float32(weights.idf[number] / weights.ceiling)
+        repeats /= norms
+        scores[places] += repeats
+        touched.append(places)
+    rows = _near_the_cut(patch, scores, touched, wanted)
+    for places in touched:
+        scores[places] = 0
+    return _best_of(patch, weights, spans, rows, wanted)
 
 
-def _within(segment: Segment, span: tuple[int, int], bounds: Ints) -> tuple[int, int]:
+def _near_the_cut(
+    patch: Patch, scores: Shares, touched: Sequence[NDArray[np.integer]], wanted: int
+) -> Longs:
+    """Return rows that hold all those of the best `wanted` candidates, ascending.
+
+    The rarest terms' rows are judged first: their best ones are a bound for the best of all.
+    """
+    floor = 0.0
+    some: list[NDArray[np.integer]] = []
+    enough = 2 * wanted
+    for places in touched:
+        some.append(places)
+        total = sum(map(len, some))
+        if total >= enough:
+            floor = _floor(patch, scores, some, wanted) - _ROUNDING * len(touched)
+            if floor > 0:
+                break
+            enough = 4 * total
+    rows: Longs = np.flatnonzero(scores > max(floor, 0.0))
+    return rows + patch.rows[0]
+
+
+def _floor(patch: Patch, scores: Shares, some: Sequence[NDArray[np.integer]], wanted: int) -> float:
+    """Return the score of the last of the best `wanted` candidates among some rows; 0 if there are fewer."""
+    places = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
+    records = patch.segment.record_of[places + patch.rows[0]]
+    values = scores[places]
+    if patch.found is not None:
+        kept = patch.holds(records)
+        records, values = records[kept], values[kept]
+    if len(records) < wanted:
+        return 0.0
+    if not patch.segment.rows_are_records:
+        begins = np.flatnonzero(np.concatenate(([True], records[1:] != records[:-1])))
+        values = np.maximum.reduceat(values, begins)
+    return 0.0 if len(values) < wanted else float(kth_largest(values, wanted))
+
+
+def _best_of(patch: Patch, weights: Weights, spans: Spans, rows: Longs, wanted: int) -> Longs:
+    """Return the best candidates among those with these rows, by their exact scores."""
+    segment = patch.segment
+    records = segment.record_of[rows]
+    if patch.found is not None:
+        kept = patch.holds(records)
+        rows, records = rows[kept], records[kept]
+    scores = look_up(segment, weights, spans, rows).scores
+    telling = scores > 0
+    if not telling.all():
+        scores, records = scores[telling], records[telling]
+    if len(records) == 0:
+        return np.zeros(0, np.int64)
+    if not segment.rows_are_records:
+        begins = np.flatnonzero(np.concatenate(([True], records[1:] != records[:-1])))
+        records, scores = records[begins], np.maximum.reduceat(scores, begins)
+    return records[best(scores, wanted)].astype(np.int64)
+
+
+def _within(segment: Segment, span: tuple[int, int], low: int, high: int) -> tuple[int, int]:
     """Return the part of a posting whose rows lie in a half-open range."""
     start, stop = span
     if start == stop:
         return (0, 0)
-    first, last = segment.words.members[start:stop].searchsorted(bounds).tolist()
+    posting = segment.words.members[start:stop]
+    bounds = np.array((low, high), posting.dtype)  # numpy would convert the posting otherwise
+    first, last = posting.searchsorted(bounds).tolist()
     return (start + first, start + last)
 
 
-def _holders(view: View, group: Group, span: tuple[int, int]) -> int:
-    """Return how many living rows of a group hold the term of a posting."""
-    row_start = view.segment.row_start
-    bounds = _bounds(int(row_start[group.records[0]]), int(row_start[group.records[1]]))
-    start, stop = _within(view.segment, span, bounds)
+def _holders(part: Part, span: tuple[int, int]) -> int:
+    """Return how many living rows that the caller sees hold the term of a posting."""
+    return sum(_holders_in(part, group, span) for group in part.groups)
+
+
+def _holders_in(part: Part, group: Group, span: tuple[int, int]) -> int:
+    view = part.view
+    low, high = (int(view.segment.row_start[record]) for record in group.records)
+    start, stop = _within(view.segment, span, low, high)
     if view.dead_rows is None:
         return stop - start
     gone = view.dead_rows[view.segment.words.members[start:stop]]

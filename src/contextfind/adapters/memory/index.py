@@ -14,7 +14,7 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import matches, store_conditions
 from contextfind.domain.records import Matrix, Passage, Record, RecordId, Vector
 from contextfind.domain.word_pairs import Pair, neighbours
-from contextfind.ports.index import SUPPORTERS, Hit, Probe
+from contextfind.ports.index import SUPPORTERS, Hit, Hits, Probe
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -34,10 +34,10 @@ class MemoryIndex:
         self._entries: dict[RecordId, _Entry] = {}
         self._position = 0
 
-    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
         """Answer each probe by looking at everything."""
         self._check_all(probes)
-        return [self._answer(probe) for probe in probes]
+        return [Hits.of(self._answer(probe)) for probe in probes]
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         """Say of each probe how many records were looked at."""

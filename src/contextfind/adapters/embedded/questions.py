@@ -1,0 +1,49 @@
+"""What the words of a question are worth to its caller; a find asks with the same words several times."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from contextfind.adapters.embedded.phrases import Wanted
+from contextfind.adapters.embedded.sight import Sight, Sights
+from contextfind.adapters.embedded.snapshot import Snapshot
+from contextfind.adapters.embedded.words import Weights, weigh
+
+_KEPT = 256  # questions; a few kB each
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Question:
+    """A caller's terms; weights and pairs are None when no term occurs."""
+
+    sight: Sight
+    weights: Weights | None
+    pairs: Wanted | None
+
+
+class Questions:
+    """The questions that were asked last. For any thread."""
+
+    def __init__(self) -> None:
+        self._sights = Sights()
+        self._known: OrderedDict[tuple[str, str, Sequence[str]], Question] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, snapshot: Snapshot, account: str, user: str, terms: tuple[str, ...]) -> Question:
+        """Return what terms are worth to a user in a snapshot."""
+        sight = self._sights.of(snapshot, account, user)
+        key = (account, user, terms)
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None and known.sight is sight:
+                self._known.move_to_end(key)
+                return known
+        weights = weigh(terms, sight) if terms else None
+        pairs = None if weights is None else Wanted.by(terms, weights)
+        question = Question(sight, weights, pairs)
+        with self._lock:
+            self._known[key] = question
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return question

@@ -1,0 +1,156 @@
+"""What an index found for one probe: a table of records with what each was measured at."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contextfind.domain.records import Level, RecordId
+from contextfind.domain.uri import SCHEME, Uri
+
+Measured = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One record, scored exactly on both channels, whichever channel put it forward.
+
+    passage: ordinal of its best passage (largest cosine + words, first one on a tie).
+    cosine: the largest over its passages; None when the probe or the record has no vector.
+    words: the largest over its passages of `sum(idf * tf / (tf + norm)) / sum(idf)` in [0, 1):
+        BM25 in Lucene's form, k1 .7, b .4, over all distinct terms of the probe; a term that
+        no passage in scope holds counts with the largest idf. Passage counts and lengths behind idf
+        and norm are those of the probe's account that `scope` may see (targets do not narrow them, other
+        tenants and other users never move them). 0.0 when no term occurs.
+    support: the mean cosine of its best `SUPPORTERS` passages, of all where it has fewer; None without cosine.
+    phrases: the largest over its passages of `sum of (idf a + idf b) / 2` over the pairs (a, b) of terms
+        that are neighbours (`domain/word_pairs`) in the probe and in the passage, divided by `sum(idf)` as `words` is. It puts nothing forward.
+    known: the share of the probe's terms, by idf, that occur at all in what `scope` may see: the same for
+        all hits of a probe, whatever `where` and the targets leave out. 0.0 when none does.
+    """
+
+    id: RecordId
+    uri: Uri
+    level: Level
+    passage: int
+    cosine: float | None
+    words: float
+    known: float = 0.0
+    support: float | None = None
+    phrases: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Hits(Sequence[Hit]):
+    """Hits in columns, because some hundreds are looked at for the ten that are shown; reads like a sequence.
+
+    folders: the prefix that the addresses beside each hit share, with its slash; empty for the root. names: last
+    segments. levels, passages: numbers. cosines, supports: NaN where a record has none. The rest is as in `Hit`.
+    """
+
+    ids: NDArray[np.int64]
+    folders: Sequence[str]
+    names: Sequence[str]
+    levels: NDArray[np.integer]
+    passages: NDArray[np.integer]
+    cosines: Measured
+    words: Measured
+    supports: Measured
+    phrases: Measured
+    known: float
+
+    @classmethod
+    def of(cls, hits: Iterable[Hit]) -> "Hits":
+        """Return the same as a table."""
+        rows = list(hits)
+        return cls(
+            np.array([hit.id for hit in rows], np.int64),
+            [_folder(hit.uri) for hit in rows],
+            [hit.uri.name for hit in rows],
+            np.array([hit.level.value for hit in rows], np.int64),
+            np.array([hit.passage for hit in rows], np.int64),
+            np.array([hit.cosine for hit in rows], np.float64),  # None becomes NaN
+            np.array([hit.words for hit in rows], np.float64),
+            np.array([hit.support for hit in rows], np.float64),
+            np.array([hit.phrases for hit in rows], np.float64),
+            rows[0].known if rows else 0.0,
+        )
+
+    @classmethod
+    def joined(cls, tables: Sequence["Hits"]) -> "Hits":
+        """Return several tables of one probe as one, in tree order: by (folder, name, level)."""
+        folders = [folder for table in tables for folder in table.folders]
+        names = [name for table in tables for name in table.names]
+        levels = np.concatenate([table.levels for table in tables])
+        keys = list(zip(folders, names, levels.tolist(), strict=True))
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        places = np.array(order, np.int64)
+
+        def column(name: str) -> NDArray[Any]:
+            values: NDArray[Any] = np.concatenate([getattr(table, name) for table in tables])
+            return values[places]
+
+        return cls(
+            column("ids"),
+            [folders[place] for place in order],
+            [names[place] for place in order],
+            levels[places],
+            column("passages"),
+            column("cosines"),
+            column("words"),
+            column("supports"),
+            column("phrases"),
+            tables[0].known,
+        )
+
+    @cached_property
+    def leaves(self) -> NDArray[np.bool_]:
+        """Which hits are files."""
+        found: NDArray[np.bool_] = self.levels == Level.DETAIL.value
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        """Whether these are the same hits in the same order."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.folders)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Hit]: ...
+    def __getitem__(self, place: int | slice) -> Hit | Sequence[Hit]:
+        """Return a hit, or several."""
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        return Hit(
+            RecordId(int(self.ids[place])),
+            self.uri(place),
+            Level(int(self.levels[place])),
+            int(self.passages[place]),
+            _known(self.cosines[place]),
+            float(self.words[place]),
+            self.known,
+            _known(self.supports[place]),
+            float(self.phrases[place]),
+        )
+
+    def uri(self, place: int) -> Uri:
+        """Return the address of a hit."""
+        return Uri(self.folders[place] + self.names[place] or SCHEME)  # only the root has neither
+
+
+def _folder(uri: Uri) -> str:
+    parent = uri.parent
+    return "" if parent is None else parent.folder
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
