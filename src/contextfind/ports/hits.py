@@ -142,6 +142,10 @@ class Hits(Sequence[Hit]):
             float(self.phrases[place]),
         )
 
+    def folder(self, place: int) -> str:
+        """Return the prefix of what lies below a hit, with its slash."""
+        return self.uri(place).folder
+
     def uri(self, place: int) -> Uri:
         """Return the address of a hit."""
         return Uri(self.folders[place] + self.names[place] or SCHEME)  # only the root has neither

@@ -15,6 +15,7 @@ from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.pool import Pool
 from contextfind.retrieval.verdicts import Verdicts
 
+_ROOT = ROOT.folder
 SCORE_DIGITS = 4  # of a shown score; float noise of the last bits must not decide an order
 # Of a reranker's: a sigmoid may have all its order in the fifth digit and beyond. What noise there is in
 # it comes from outside.
@@ -80,7 +81,7 @@ class Frontier:
     """Directories still to open, hits found so far, and whether to go on.
 
     The walker asks `take` for directories, searches them, and hands what it saw to `see`;
-    nothing here waits for anything. A directory is worth its evidence: the best own score of a file
+    nothing here waits for anything. Directories are known by their folders: the address with a slash. A directory is worth its evidence: the best own score of a file
     seen in it, or that of a directory below it times `1 - directory_own`. So priorities sharpen
     while the walk goes on; ties are opened by address.
 
@@ -106,32 +107,33 @@ class Frontier:
         self._evidence: dict[str, float] = {}
         self._reranked_evidence: dict[str, float] = {}
         self._pool = Pool()
+        self._top: list[tuple[int, float]] | None = (
+            None  # the best hits, while nothing new is known
+        )
         self._last_top: list[RecordId] | None = None
         self._quiet_rounds = 0
         self._rounds = 0
 
     def push(self, directory: Uri, own: float = 0.0, reason: str = "a target") -> None:
         """Queue a directory that was not opened yet; the better own score stays."""
-        self._push(directory.text, own, reason)
+        self._push(directory.folder, own, reason)
 
     def see(self, hits: Sequence[Hit], *, keep: bool) -> None:
         """Learn from hits; `keep` says that they passed the filter and may be answered."""
         seen = hits if isinstance(hits, Hits) else Hits.of(hits)
+        self._top = None
         own = self._judge.owns(seen)
+        worths, sources = own.tolist(), list(seen.folders)
+        for place in np.flatnonzero(~seen.leaves).tolist():
+            folder = sources[place] = seen.folder(place)
+            self._push(folder, worths[place], "its own text fits")
         best: dict[str, float] = {}  # of the files in each folder
-        sources: list[str] = []
-        told = zip(seen.folders, seen.names, own.tolist(), seen.leaves.tolist(), strict=True)
-        for folder, name, worth, is_leaf in told:
-            if is_leaf:
-                if best.get(folder, -1.0) < worth:
-                    best[folder] = worth
-                sources.append(_listing(folder))
-            else:
-                address = folder + name or ROOT.text
-                self._push(address, worth, "its own text fits")
-                sources.append(address)
+        for place in np.flatnonzero(seen.leaves).tolist():
+            folder, worth = sources[place], worths[place]
+            if best.get(folder, -1.0) < worth:
+                best[folder] = worth
         for folder, worth in best.items():
-            self._testify(self._evidence, _listing(folder), worth)
+            self._testify(self._evidence, folder, worth)
         if keep:
             self._pool.add(seen, own, sources)
 
@@ -150,6 +152,7 @@ class Frontier:
 
         The directory of each file that it scored is queued: what it likes may have likeable neighbours.
         """
+        self._top = None
         self._verdicts.add(said)
         for record, score in said.items():
             row = self._pool.row(record)
@@ -169,7 +172,7 @@ class Frontier:
             if score >= 0
         ]
         for _, _, folder in heapq.nsmallest(self._rules.global_search_topk, leaves):
-            self._push(_listing(folder), 0.0, "it holds one of the best files")
+            self._push(folder, 0.0, "it holds one of the best files")
 
     def take(self) -> Sequence[Uri]:
         """Return the next directories to open, best first; none when the walk is over."""
@@ -177,13 +180,16 @@ class Frontier:
         if converged or self._rounds >= self._rules.max_rounds:
             return ()
         self._rounds += 1
-        worth = ((-self._worth(address, own), address) for address, own in self._doors.items())
+        worth = (
+            (-self._worth(folder, own), _address(folder), folder)
+            for folder, own in self._doors.items()
+        )
         batch = heapq.nsmallest(self._rules.batch, worth)
-        for negated, address in batch:
-            score, reason = round(-negated, self.digits), self._known[address]
+        for negated, address, folder in batch:
+            score, reason = round(-negated, self.digits), self._known[folder]
             self.opened.append(Opened(Uri(address), score, self._rounds, reason))
-            del self._doors[address]
-        return [Uri(address) for _, address in batch]
+            del self._doors[folder]
+        return [Uri(address) for _, address, _ in batch]
 
     @property
     def rounds(self) -> int:
@@ -204,53 +210,57 @@ class Frontier:
     def end_round(self) -> None:
         """Note whether this round changed the best `limit` hits."""
         records = self._pool.records
-        top = [records[row] for row in self._best(self._scores(), self._limit)]
+        top = [records[row] for row, _ in self._best(self._limit)]
         self._quiet_rounds = self._quiet_rounds + 1 if top == self._last_top else 0
         self._last_top = top
 
     def ranked(self, limit: int | None = None) -> Sequence[Scored]:
         """Return the best `limit` hits so far (None = all), best first, ties by address as it is shown."""
-        scores = self._scores()
-        return [self._scored(row, float(scores[row])) for row in self._best(scores, limit)]
+        return [self._scored(row, score) for row, score in self._best(limit)]
 
-    def _best(self, scores: NDArray[np.float64], limit: int | None) -> Sequence[int]:
-        """Return the rows of the best hits, best first."""
+    def _best(self, limit: int | None) -> Sequence[tuple[int, float]]:
+        """Return the rows of the best hits with their scores, best first."""
+        if self._top is not None and limit is not None and limit <= self._limit:
+            return self._top[:limit]
+        scores = self._scores()
         rows = np.arange(len(scores)) if limit is None else _at_least(scores, limit)
-        worth = scores[rows].tolist()
-        keyed = [
+        keyed = sorted(
             (-score, self._pool.shown(row), row)
-            for row, score in zip(rows.tolist(), worth, strict=True)
-        ]
-        return [row for _, _, row in sorted(keyed)[:limit]]
+            for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
+        )
+        top = [(row, -negated) for negated, _, row in keyed[:limit]]
+        if limit == self._limit:
+            self._top = top
+        return top
 
     def _scored(self, row: int, score: float) -> Scored:
-        witness, hit = self._pool.sources[row], self._pool.hit(row)
+        source, hit = self._pool.sources[row], self._pool.hit(row)
         return Scored(
             hit=hit,
             own=float(self._pool.own[row]),
             score=score,
             semantic=score,
-            witness=witness,
-            evidence=self._evidence.get(witness),
+            witness=_address(source),
+            evidence=self._evidence.get(source),
             reranked=self._verdicts.of(hit.id),
         )
 
-    def _push(self, address: str, own: float, reason: str) -> None:
-        if address not in self._known:
-            self._known[address] = reason
-            self._doors[address] = own
-        elif self._doors.get(address, own) < own:
-            self._doors[address] = own
+    def _push(self, folder: str, own: float, reason: str) -> None:
+        if folder not in self._known:
+            self._known[folder] = reason
+            self._doors[folder] = own
+        elif self._doors.get(folder, own) < own:
+            self._doors[folder] = own
 
-    def _testify(self, known: dict[str, float], directory: str, own: float) -> None:
+    def _testify(self, known: dict[str, float], folder: str, own: float) -> None:
         """Raise the evidence of a file's directory, and less with every step up."""
         fade = 1 - self._judge.rules.directory_own
         evidence = own
-        while known.get(directory, -1.0) < evidence:
-            known[directory] = evidence
-            if directory == ROOT.text:
+        while known.get(folder, -1.0) < evidence:
+            known[folder] = evidence
+            if len(folder) <= len(_ROOT):
                 return
-            directory, evidence = _above(directory), evidence * fade
+            folder, evidence = folder[: folder.rindex("/", 0, -1) + 1], evidence * fade
 
     def _worth(self, door: str, own: float) -> float:
         share = self._judge.rules.directory_own
@@ -288,12 +298,6 @@ def _at_least(scores: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
     return np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
 
 
-def _listing(folder: str) -> str:
+def _address(folder: str) -> str:
     """Return the address of the directory with this folder."""
-    return ROOT.text if len(folder) <= len(ROOT.text) else folder[:-1]
-
-
-def _above(address: str) -> str:
-    """Return the address of the directory that lists this one."""
-    head = address.rpartition("/")[0]
-    return ROOT.text if len(head) < len(ROOT.text) else head
+    return ROOT.text if len(folder) <= len(_ROOT) else folder[:-1]

@@ -1,6 +1,7 @@
 """The hits of a walk so far, in columns: each record once, in the order they were seen."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ class Pool:
     """Rows of hits, each with its own score and its source.
 
     records, own, leaves: per row the record, its own score, whether it is a file. sources: whose evidence counts,
-    by address: a file's directory, a directory itself.
+    by folder: a file's directory, a directory itself.
     """
 
     def __init__(self) -> None:
@@ -26,17 +27,18 @@ class Pool:
 
     def add(self, hits: Hits, own: NDArray[np.float64], sources: Sequence[str]) -> None:
         """Add the hits that are not there yet."""
-        fresh: list[int] = []
-        for place, record in enumerate(map(RecordId, hits.ids.tolist())):
-            if record not in self._row:
-                self._row[record] = len(self.records)
-                self.records.append(record)
-                self.sources.append(sources[place])
-                self._seen.append((hits, place))
-                fresh.append(place)
-        if fresh:
-            self.own = np.concatenate((self.own, own[fresh]))
-            self.leaves = np.concatenate((self.leaves, hits.leaves[fresh]))
+        known = self._row
+        records = cast("list[RecordId]", hits.ids.tolist())
+        fresh = [place for place, record in enumerate(records) if record not in known]
+        if not fresh:
+            return
+        begin = len(self.records)
+        self.records.extend([records[place] for place in fresh])
+        self.sources.extend([sources[place] for place in fresh])
+        self._seen.extend([(hits, place) for place in fresh])
+        known.update(zip(self.records[begin:], range(begin, len(self.records)), strict=True))
+        self.own = np.concatenate((self.own, own[fresh]))
+        self.leaves = np.concatenate((self.leaves, hits.leaves[fresh]))
 
     def row(self, record: RecordId) -> int:
         """Return the row of a record that was seen."""

@@ -7,7 +7,7 @@ graph, and the measuring of the records that any of them may return.
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,11 +18,19 @@ from contextfind.adapters.embedded.phrases import Wanted
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.questions import Questions
-from contextfind.adapters.embedded.ranking import best, kth_largest
+from contextfind.adapters.embedded.ranking import best, distinct, kth_largest
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.sight import Sight
 from contextfind.adapters.embedded.snapshot import Snapshot
-from contextfind.adapters.embedded.words import Scores, Shares, Weights, most_telling
+from contextfind.adapters.embedded.words import (
+    Scores,
+    Shares,
+    Tally,
+    Weights,
+    is_rare,
+    most_telling,
+    postings_in,
+)
 from contextfind.domain.records import Matrix
 from contextfind.ports.index import Hits, Probe
 
@@ -37,13 +45,18 @@ class Bench(threading.local):
     def __init__(self, dimension: int) -> None:
         super().__init__()
         self.vectors: Matrix = np.empty((BLOCK, dimension), np.float32)
-        self._shares: Shares = np.zeros(0, np.float32)
+        self._shares: list[Shares] = []
 
-    def shares(self, rows: int) -> Shares:
-        """Return at least so many zeros; whoever takes them gives them back as zeros."""
-        if len(self._shares) < rows:
-            self._shares = np.zeros(rows, np.float32)
-        return self._shares
+    def shares(self, rows: int, number: int) -> Shares:
+        """Return at least so many zeros; whoever takes them gives them back as zeros.
+
+        number: how many others were taken before and are still in use.
+        """
+        while len(self._shares) <= number:
+            self._shares.append(np.zeros(0, np.float32))
+        if len(self._shares[number]) < rows:
+            self._shares[number] = np.zeros(rows, np.float32)
+        return self._shares[number]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,6 +67,7 @@ class _Asked:
     weights: Weights | None
     pairs: Wanted | None
     meaning: Meaning | None
+    tallies: dict[tuple[int, tuple[int, int]], Tally] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,21 +114,21 @@ class Answering:
             alike.setdefault(key, []).append(number)
         answers: dict[int, Hits] = {}
         for numbers in alike.values():
-            question = self._question(probes[numbers[0]])
-            found = self._answer(question, [probes[number] for number in numbers])
+            asked = self._ask(probes[numbers[0]])
+            found = self._answer(asked, [probes[number] for number in numbers])
             answers |= dict(zip(numbers, found, strict=True))
         return [answers[number] for number in range(len(probes))]
 
     def explain(self, probe: Probe) -> str:
         """Return how a probe is answered: by answering it."""
-        question = self._question(probe)
-        self._answer(question, [probe])
-        words = "no word of it occurs" if question.weights is None else "words looked up"
-        if question.meaning is None:
+        asked = self._ask(probe)
+        self._answer(asked, [probe])
+        words = "no word of it occurs" if asked.weights is None else "words looked up"
+        if asked.meaning is None:
             return f"{words}; no vector to compare"
-        return f"{told(question.meaning.taken)}; {words}"
+        return f"{told(asked.meaning.taken)}; {words}"
 
-    def _question(self, probe: Probe) -> _Asked:
+    def _ask(self, probe: Probe) -> _Asked:
         scope = probe.scope
         known = self._questions.of(self._snapshot, scope.account, scope.user, probe.terms)
         meaning = None
@@ -123,11 +137,11 @@ class Answering:
             self._meanings.append(meaning)
         return _Asked(known.sight, known.weights, known.pairs, meaning)
 
-    def _answer(self, question: _Asked, probes: Sequence[Probe]) -> list[Hits]:
-        if question.meaning is None and question.weights is None:
+    def _answer(self, asked: _Asked, probes: Sequence[Probe]) -> list[Hits]:
+        if asked.meaning is None and asked.weights is None:
             return [Hits.of(()) for _ in probes]
-        picks = [list(self._picks(question, probe)) for probe in probes]
-        facts = self._facts(question, [pick for some in picks for pick in some])
+        picks = self._all_picks(asked, probes)
+        facts = self._facts(asked, [pick for some in picks for pick in some])
         ranked = [
             _cut([_rank(facts[pick.part], pick, probe.limit) for pick in some], probe.limit)
             for some, probe in zip(picks, probes, strict=True)
@@ -135,49 +149,70 @@ class Answering:
         chosen = [[(one.facts, _union(one)) for one in some] for some in ranked]
         for found, places in (pair for some in chosen for pair in some):
             found.chosen[places] = True
-        described = {id(one): describe(one, question.pairs) for one in facts.values()}
-        known = 0.0 if question.weights is None else question.weights.known
+        described = {id(one): describe(one, asked.pairs) for one in facts.values()}
+        known = 0.0 if asked.weights is None else asked.weights.known
         return [
             _tabled([(one, described[id(one)], places) for one, places in some], known)
             for some in chosen
         ]
 
-    def _picks(self, question: _Asked, probe: Probe) -> Iterator[_Pick]:
-        for number, part in enumerate(question.sight.parts):
+    def _all_picks(self, asked: _Asked, probes: Sequence[Probe]) -> list[list[_Pick]]:
+        try:
+            return [list(self._picks(asked, probe)) for probe in probes]
+        finally:
+            for tally in asked.tallies.values():
+                tally.wipe()
+            asked.tallies.clear()
+
+    def _picks(self, asked: _Asked, probe: Probe) -> Iterator[_Pick]:
+        for number, part in enumerate(asked.sight.parts):
             for patch in cut_out(part, probe.scope.targets, probe.where):
                 if patch.size <= _FEW and patch.vector_count <= self._rules.exact_below:
-                    yield self._whole(question, number, patch)
+                    yield self._whole(asked, number, patch)
                 else:
-                    yield self._select(question, number, patch, probe.limit)
+                    yield self._select(asked, number, patch, probe.limit)
 
-    def _whole(self, question: _Asked, number: int, patch: Patch) -> _Pick:
-        if question.meaning is not None:
-            question.meaning.note_scan(patch)
+    def _whole(self, asked: _Asked, number: int, patch: Patch) -> _Pick:
+        if asked.meaning is not None:
+            asked.meaning.note_scan(patch)
         return _Pick(number, patch.records, patch.records, all=True)
 
-    def _select(self, question: _Asked, number: int, patch: Patch, wanted: int) -> _Pick:
+    def _select(self, asked: _Asked, number: int, patch: Patch, wanted: int) -> _Pick:
         near = telling = _NONE
-        if question.meaning is not None:
-            near = question.meaning.nearest(patch, wanted)
-        if question.weights is not None:
-            low, high = patch.rows
-            shares = self._bench.shares(high - low)
-            spans = question.weights.spans[number]
-            telling = most_telling(patch, question.weights, spans, wanted, shares)
+        if asked.meaning is not None:
+            near = asked.meaning.nearest(patch, wanted)
+        if asked.weights is not None:
+            spans = asked.weights.spans[number]
+            tally = self._tally(asked, asked.weights, number, patch)
+            telling = most_telling(patch, asked.weights, spans, wanted, tally)
         return _Pick(number, near, telling, all=False)
 
-    def _facts(self, question: _Asked, picks: Sequence[_Pick]) -> dict[int, Facts]:
+    def _tally(self, asked: _Asked, weights: Weights, number: int, patch: Patch) -> Tally | None:
+        """Return what the words are worth in the group of a patch, None where that is not worth knowing."""
+        known = asked.tallies.get((number, patch.reach))
+        if known is not None:
+            return known
+        segment = patch.segment
+        inside = postings_in(segment, weights.spans[number], patch.reach)
+        if is_rare(patch, inside):
+            return None
+        scratch = self._bench.shares(segment.rows, len(asked.tallies))
+        tally = Tally.of(segment, weights, inside, scratch)
+        asked.tallies[number, patch.reach] = tally
+        return tally
+
+    def _facts(self, asked: _Asked, picks: Sequence[_Pick]) -> dict[int, Facts]:
         wanted: dict[int, list[Longs]] = {}
         for pick in picks:
             wanted.setdefault(pick.part, []).append(pick.near)
             if not pick.all:
                 wanted[pick.part].append(pick.telling)
-        weights, facts = question.weights, {}
+        weights, facts = asked.weights, {}
         for number, some in wanted.items():
-            records = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
+            records: Longs = some[0] if len(some) == 1 else distinct(some)
             words = None if weights is None else (weights, weights.spans[number])
-            segment = question.sight.parts[number].segment
-            facts[number] = measure(segment, records, question.meaning, words)
+            segment = asked.sight.parts[number].segment
+            facts[number] = measure(segment, records, asked.meaning, words)
         return facts
 
 

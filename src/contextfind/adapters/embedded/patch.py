@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from contextfind.adapters.embedded.mask import under
 from contextfind.adapters.embedded.postings import Longs
-from contextfind.adapters.embedded.segment import Segment, bitmap_of, numbers_of, union_of
+from contextfind.adapters.embedded.segment import Group, Segment, bitmap_of, numbers_of, union_of
 from contextfind.adapters.embedded.sight import Part
 from contextfind.domain.filters import Filter
 from contextfind.domain.uri import ROOT, Uri
@@ -27,6 +27,7 @@ class Patch:
     """
 
     part: Part
+    group: Group
     low: int
     high: int
     found: BitMap | None
@@ -53,6 +54,12 @@ class Patch:
         """The half-open range of rows that holds all rows of the candidates."""
         start = self.segment.row_start
         return (int(start[self.low]), int(start[self.high]))
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The half-open range of rows of the whole group."""
+        start = self.segment.row_start
+        return (int(start[self.group.records[0]]), int(start[self.group.records[1]]))
 
     @cached_property
     def vector_count(self) -> int:
@@ -121,4 +128,4 @@ def cut_out(part: Part, targets: Sequence[Uri], where: Filter) -> Iterator[Patch
         if not found:
             continue
         low, high = found.min(), found.max() + 1
-        yield Patch(part, low, high, None if high - low == len(found) else found)
+        yield Patch(part, group, low, high, None if high - low == len(found) else found)

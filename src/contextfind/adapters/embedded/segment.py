@@ -8,10 +8,11 @@ order, so a range of records is a range of rows and a range of vectors too.
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,28 @@ class Group:
     owner: str
     records: tuple[int, int]
     folders: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Names(Sequence[str]):
+    """Names of some records, looked up when they are read: few of them are."""
+
+    names: Sequence[str]
+    places: NDArray[np.integer]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        """Return a name, or several."""
+        if isinstance(place, slice):
+            return [self.names[at] for at in self.places[place].tolist()]
+        return self.names[int(self.places[place])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +214,9 @@ class Segment:
         places = np.searchsorted(self.folder_start, records, side="right") - 1
         return [self.folders[place] for place in places.tolist()]
 
-    def named_of(self, records: Longs) -> list[str]:
+    def named_of(self, records: Longs) -> "Names":
         """Return the name of each record."""
-        return [self.names[place] for place in self.name_of[records].tolist()]
+        return Names(self.names, self.name_of[records])
 
     def rows_of(self, records: Longs) -> tuple[Longs, Longs]:
         """Return the rows of the records one after the other, and how many each has."""

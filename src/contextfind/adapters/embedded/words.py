@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from contextfind.adapters.embedded.patch import Patch
 from contextfind.adapters.embedded.postings import Longs
-from contextfind.adapters.embedded.ranking import best, kth_largest
+from contextfind.adapters.embedded.ranking import best, distinct, kth_largest
 from contextfind.adapters.embedded.segment import Group, Segment
 from contextfind.adapters.embedded.sight import Part, Sight
 
@@ -105,43 +105,71 @@ def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Lo
     return Looked(scores, present)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Tally:
+    """What the words are worth in every row of a group, in 32 bits; several probes may be answered from it.
+
+    scores: of every row of the segment, 0 outside of the group. touched: the rows of each term, rarest first.
+    """
+
+    scores: Shares
+    touched: Sequence[NDArray[np.integer]]
+
+    @classmethod
+    def of(cls, segment: Segment, weights: Weights, inside: Spans, scratch: Shares) -> "Tally":
+        """Return the sum of parts of postings; scratch: zeros, one a row, until `wipe` theirs no more."""
+        words = segment.words
+        touched: list[NDArray[np.integer]] = []
+        for number in sorted(range(len(inside)), key=lambda at: inside[at][1] - inside[at][0]):
+            first, last = inside[number]
+            if first == last:
+                continue
+            rows = words.members[first:last]
+            repeats = words.counts[first:last].astype(np.float32)
+            norms = weights.norms(segment.length[rows]).astype(np.float32)
+            norms += repeats
+            repeats *= np.float32(weights.idf[number] / weights.ceiling)
+            repeats /= norms
+            scratch[rows] += repeats
+            touched.append(rows)
+        return cls(scratch, touched)
+
+    def wipe(self) -> None:
+        """Give the scratch back as it was."""
+        for rows in self.touched:
+            self.scores[rows] = 0
+
+    @property
+    def blur(self) -> float:
+        """How far a score may be off."""
+        return _ROUNDING * len(self.touched)
+
+
+def postings_in(segment: Segment, spans: Spans, rows: tuple[int, int]) -> Spans:
+    """Return the parts of postings whose rows lie in a half-open range."""
+    return tuple(_within(segment, span, *rows) for span in spans)
+
+
+def is_rare(patch: Patch, inside: Spans) -> bool:
+    """Whether looking up every candidate costs less than adding up what lies in the postings."""
+    return patch.size * _LOOKED_UP * len(inside) < sum(last - first for first, last in inside)
+
+
 def most_telling(
-    patch: Patch, weights: Weights, spans: Spans, wanted: int, scratch: Shares
+    patch: Patch, weights: Weights, spans: Spans, wanted: int, tally: Tally | None
 ) -> Longs:
     """Return the candidates with the best words, those without any left out, ties to the earlier one.
 
-    Postings are added up in 32 bits; what comes near the cut is scored again exactly.
-    scratch: at least as long as the rows of the patch, all zeros; it is given back so.
+    Those near the cut by the tally, or all of them without one, are scored exactly.
     """
-    segment, (low, high) = patch.segment, patch.rows
-    inside = [_within(segment, span, low, high) for span in spans]
-    if patch.size * _LOOKED_UP * len(spans) < sum(last - first for first, last in inside):
-        rows, _ = segment.rows_of(patch.records)
-        return _best_of(patch, weights, spans, rows, wanted)
-    scores = scratch[: high - low]
-    rarest = sorted(range(len(inside)), key=lambda number: inside[number][1] - inside[number][0])
-    touched: list[NDArray[np.integer]] = []
-    for number in rarest:
-        first, last = inside[number]
-        if first == last:
-            continue
-        places: NDArray[np.integer] = segment.words.members[first:last] - low
-        repeats = segment.words.counts[first:last].astype(np.float32)
-        norms = weights.norms(segment.length[places + low]).astype(np.float32)
-        norms += repeats
-        repeats *= np.float32(weights.idf[number] / weights.ceiling)
-        repeats /= norms
-        scores[places] += repeats
-        touched.append(places)
-    rows = _near_the_cut(patch, scores, touched, wanted)
-    for places in touched:
-        scores[places] = 0
+    if tally is None:
+        rows, _ = patch.segment.rows_of(patch.records)
+    else:
+        rows = _near_the_cut(patch, tally, wanted)
     return _best_of(patch, weights, spans, rows, wanted)
 
 
-def _near_the_cut(
-    patch: Patch, scores: Shares, touched: Sequence[NDArray[np.integer]], wanted: int
-) -> Longs:
+def _near_the_cut(patch: Patch, tally: Tally, wanted: int) -> Longs:
     """Return rows that hold all those of the best `wanted` candidates, ascending.
 
     The rarest terms' rows are judged first: their best ones are a bound for the best of all.
@@ -149,26 +177,25 @@ def _near_the_cut(
     floor = 0.0
     some: list[NDArray[np.integer]] = []
     enough = 2 * wanted
-    for places in touched:
-        some.append(places)
+    for rows in tally.touched:
+        some.append(rows)
         total = sum(map(len, some))
         if total >= enough:
-            floor = _floor(patch, scores, some, wanted) - _ROUNDING * len(touched)
+            floor = _floor(patch, tally.scores, some, wanted) - tally.blur
             if floor > 0:
                 break
             enough = 4 * total
-    rows: Longs = np.flatnonzero(scores > max(floor, 0.0))
-    return rows + patch.rows[0]
+    low, high = patch.rows
+    found: Longs = np.flatnonzero(tally.scores[low:high] > max(floor, 0.0))
+    return found + low
 
 
 def _floor(patch: Patch, scores: Shares, some: Sequence[NDArray[np.integer]], wanted: int) -> float:
     """Return the score of the last of the best `wanted` candidates among some rows; 0 if there are fewer."""
-    places = some[0] if len(some) == 1 else np.unique(np.concatenate(some))
-    records = patch.segment.record_of[places + patch.rows[0]]
-    values = scores[places]
-    if patch.found is not None:
-        kept = patch.holds(records)
-        records, values = records[kept], values[kept]
+    rows = some[0] if len(some) == 1 else distinct(some)
+    records = patch.segment.record_of[rows]
+    kept = patch.holds(records)
+    records, values = records[kept], scores[rows[kept]]
     if len(records) < wanted:
         return 0.0
     if not patch.segment.rows_are_records:
