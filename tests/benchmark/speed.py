@@ -42,7 +42,7 @@ from tests.benchmark.loading import SETTINGS, Place, load
 from tests.benchmark.speed_tables import print_figures, print_finds
 from tests.benchmark.watched import Watched
 
-STAGES = ("build", "finds", "recall", "memory", "ingest", "disk")
+STAGES = ("build", "memory", "recall", "finds", "ingest", "disk")
 SEED = 7
 INDEX = "index"  # of the data directory; the server makes it anew
 EXACT = {"CONTEXTFIND_INDEX__GRAPHS": "false"}
@@ -87,6 +87,9 @@ class Bench:
         """Go through what one running server is asked; return what it found, to be held to the exact hits."""
         stages, plain = self._options.stages, self._kinds[0]
         hits: Hits = {}
+        if "memory" in stages:
+            report("memory after many finds")
+            self.told["memory"] = memory(server, self._kinds, keys)
         if "recall" in stages:
             report("recall: answers of the graph")
             hits = hits_of(server, self._kinds, keys, self._options.recall_finds)
@@ -96,9 +99,6 @@ class Bench:
             report("finds through httpx")
             size = next(row.answer_bytes for row in rows if row.kind == plain.name)
             self.told["through_httpx"] = through_httpx(server, plain, keys, size)
-        if "memory" in stages:
-            report("memory after many finds")
-            self.told["memory"] = memory(server, self._kinds, keys)
         if "ingest" in stages:
             self.told["ingest"] = ingest(server, plain, keys, self._options.files, report)
         return hits

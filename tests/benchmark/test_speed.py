@@ -30,6 +30,12 @@ def test_an_export_of_the_library_is_whole(tmp_path: Path) -> None:
     assert sum(len(block.tenants) for block in blocks) == 10
 
 
+def test_the_same_library_gives_the_same_export(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_export(Library(120), tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 def test_clients_send_every_body_and_time_each_answer() -> None:
     with bare_route() as bare:
         load = Load(bare.port, f"/find/{10 * HIT_BYTES}", [BODY] * 20, concurrency=8, keep=True)
