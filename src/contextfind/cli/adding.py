@@ -11,6 +11,7 @@ import typer
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.connection import Connection, client_command
 from contextfind.cli.meter import Meter, meter
+from contextfind.cli.pace import Paces
 from contextfind.cli.screen import say, show, show_json, table
 from contextfind.client import TaskFailedError
 from contextfind.client.adding import AddOptions
@@ -63,7 +64,7 @@ async def add(  # noqa: PLR0913 - a command line is its options
     with meter() as shown:
         try:
             added = await connection.client.add_resource(
-                source, wait=wait, progress=partial(_tell, shown), **options
+                source, wait=wait, progress=partial(_tell, shown, Paces()), **options
             )
         except TaskFailedError as error:
             raise Complaint(
@@ -74,9 +75,9 @@ async def add(  # noqa: PLR0913 - a command line is its options
     _report(connection, added)
 
 
-def _tell(meter: Meter, stage: str, done: int, total: int) -> None:
+def _tell(meter: Meter, paces: Paces, stage: str, done: int, total: int) -> None:
     word, unit = _STAGES[stage]
-    meter.show(word, done, total, unit)
+    meter.show(word, done, total, paces.at(stage, done, total, unit))
 
 
 def _source(path: str) -> Path:

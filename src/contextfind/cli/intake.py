@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from contextfind.cli.meter import Countdown, Meter, meter
+from contextfind.cli.pace import Paces
 from contextfind.cli.screen import say
 from contextfind.cli.startup import Source
 from contextfind.domain.errors import ContextFindError
@@ -48,14 +49,16 @@ async def _index_all(house: House, sources: Sequence[Source], up: asyncio.Event)
 async def _followed(house: House, source: Source, shown: Meter) -> Job:
     request = AddRequest(path=str(source.path), source_name=source.name)
     job = await house.adding.add_resource(OWNER, request, own=True)
-    countdown = Countdown()
+    countdown, paces = Countdown(), Paces()
     while not job.state.ended:
         if job.stage == "embedding":
             left = await house.settling.settle(OWNER.account, source.uri, 0)
             done, total = countdown.at(left.texts)
-            shown.show(f"{source.name}: embedded", done, total, "texts")
+            unit = paces.at("embedded", done, total, "texts")
+            shown.show(f"{source.name}: embedded", done, total, unit)
         else:
-            shown.show(f"{source.name}: indexed", job.done, job.total, "files")
+            unit = paces.at("indexed", job.done, job.total, "files")
+            shown.show(f"{source.name}: indexed", job.done, job.total, unit)
         await asyncio.sleep(LOOK_SECONDS)
         job = await house.jobs.get(OWNER, job.id)
     return job

@@ -26,6 +26,20 @@ class Pace:
         return f"{said}, {duration((total - done) * seconds / done)} left"
 
 
+class Paces:
+    """A pace for each of several stages, each from its first sign of life on."""
+
+    def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
+        self._timer = timer
+        self._of: dict[str, Pace] = {}
+
+    def at(self, stage: str, done: int, total: int, unit: str) -> str:
+        """Return what `Pace.at` says of the stage."""
+        if stage not in self._of:
+            self._of[stage] = Pace(unit, self._timer)
+        return self._of[stage].at(done, total)
+
+
 def duration(seconds: float) -> str:
     """Return a time as a person says it: `40 s`, `3 min`, `2 h 5 min`."""
     if seconds < _MINUTE:

@@ -58,7 +58,10 @@ class Status(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Told):
-    """Background work: pending, running, completed, failed or cancelled; `done` of `total` files."""
+    """Background work: pending, running, completed, failed or cancelled; `done` of `total` files.
+
+    rate: files or texts a second, of the stage that it is in. eta_seconds: until that ends. None: unknown.
+    """
 
     task_id: str
     status: str
@@ -66,6 +69,8 @@ class Task(Told):
     stage: str = ""
     done: int = 0
     total: int = 0
+    rate: float | None = None
+    eta_seconds: float | None = None
     resource_id: str = ""
     result: Mapping[str, Any] | None = None
     error: str | None = None

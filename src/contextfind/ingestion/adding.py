@@ -111,7 +111,9 @@ class Adding:
             outcome = await desk.ingest.add(spec.plan(who), source, progress)
         course.leave()
         await course.note("embedding")
-        settled = await desk.settling.settle(who.account, spec.root, None, who.user)
+        settled = await desk.settling.settle(
+            who.account, spec.root, None, who.user, told=course.foresee
+        )
         return {"root_uri": spec.root.text, **_report(outcome), "note": settled.note}
 
     async def ended(self, job: Job) -> None:

@@ -22,6 +22,10 @@ class Course(Protocol):
         """Write down what is done at the moment, and how far it is (None: as before)."""
         ...
 
+    def foresee(self, left: int) -> None:
+        """Tell how many things of the stage are left, where it is not known how far it is."""
+        ...
+
 
 class Errand(Protocol):
     """One kind of job.

@@ -9,6 +9,7 @@ from contextfind.domain.errors import ContextFindError, DeadlineExceededError, N
 from contextfind.domain.identity import Identity
 from contextfind.ingestion.errands import Errand
 from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.speed import Speed
 from contextfind.ingestion.turns import Turn, Turns
 from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
@@ -27,6 +28,7 @@ class _Running:
     clock: Clock
     task: asyncio.Task[None] | None = None
     changed: Pulse = field(default_factory=Pulse)
+    speed: Speed = field(default_factory=Speed)
 
     async def come(self) -> None:
         """See `Course.come`."""
@@ -40,7 +42,14 @@ class _Running:
         """See `Course.note`."""
         job = replace(self.job, state=JobState.RUNNING, stage=stage)
         done, total = job.done if done is None else done, job.total if total is None else total
+        ahead = self.speed.at(self.clock(), stage, done, total)
+        job = replace(job, rate=ahead.rate, seconds_left=ahead.seconds)
         await self.write(replace(job, done=done, total=total))
+
+    def foresee(self, left: int) -> None:
+        """See `Course.foresee`."""
+        ahead = self.speed.when_left(self.clock(), self.job.stage, left)
+        self.job = replace(self.job, rate=ahead.rate, seconds_left=ahead.seconds)
 
     async def write(self, job: Job) -> None:
         """Save the job as it now is, and wake whoever waits for it."""
@@ -199,7 +208,7 @@ class Jobs:
         await self._end(running, ended)
 
     async def _end(self, running: _Running, ended: Job) -> None:
-        await running.write(ended)
+        await running.write(replace(ended, rate=None, seconds_left=None))
         self._running.pop(ended.id, None)
         try:
             await running.errand.ended(ended)

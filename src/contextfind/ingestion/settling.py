@@ -1,6 +1,7 @@
 """Waiting until what was written can be found, by words and by meaning."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from contextfind.domain.uri import Uri
@@ -40,10 +41,13 @@ class Settling:
         under: Uri | None,
         timeout: float | None,  # noqa: ASYNC109 - ends with a report, not with an exception
         user: str | None = None,
+        *,
+        told: Callable[[int], None] | None = None,
     ) -> Settled:
         """Wait until all below an address (None = all of the account, or of the house) is searchable.
 
         user: not for what lies in the trees of other users; the numbers leave that out too.
+        told: at every look, how many texts are left.
         Ends early with a note when the embedder does not answer: words are searchable by then.
         """
         loop = asyncio.get_running_loop()
@@ -51,6 +55,8 @@ class Settling:
         while True:
             beats = self._pulse.beats
             backlog = await self._store.backlog(account, under, user)
+            if told is not None:
+                told(backlog.texts)
             failing = self._worker.failing or self._worker.refusing if backlog.texts else ""
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:

@@ -28,7 +28,8 @@ class JobState(StrEnum):
 class Job:
     """What was asked for (`spec`), how far it is (`done` of `total` files), how it ended.
 
-    spec and result hold JSON values only.
+    spec and result hold JSON values only. rate and seconds_left are of the stage that it is in, in files or
+    in texts, None while nobody can say; they are not stored.
     """
 
     id: str
@@ -43,6 +44,8 @@ class Job:
     total: int = 0
     result: Mapping[str, object] | None = None
     error: str | None = None
+    rate: float | None = None
+    seconds_left: float | None = None
 
 
 class JobStore(Protocol):

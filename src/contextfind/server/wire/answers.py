@@ -196,6 +196,13 @@ class Task(TypedDict):
     stage: str
     done: Amount
     total: Amount
+    rate: Annotated[
+        float | None,
+        Field(
+            ge=0, description="A second, lately: files read, or texts embedded, as `stage` says."
+        ),
+    ]
+    eta_seconds: Annotated[float | None, Field(ge=0, description="Until the stage ends.")]
     resource_id: str
     meta: dict[str, Any]
     result: dict[str, Any] | None

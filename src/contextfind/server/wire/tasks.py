@@ -13,6 +13,8 @@ def task(job: Job) -> dict[str, object]:
         "stage": job.stage,
         "done": job.done,
         "total": job.total,
+        "rate": None if job.rate is None else round(job.rate, 2),
+        "eta_seconds": None if job.seconds_left is None else round(job.seconds_left, 1),
         "resource_id": root_of(job),
         "meta": {"source_path": source_of(job)},
         "result": None if job.result is None else dict(job.result),
