@@ -259,7 +259,7 @@ class RecordStore(Protocol):
         end of the log.
 
         Only the last entry of a record is kept, so the log is never longer than records that are
-        or were there.
+        or were there. That of a record that is gone may be forgotten once every index has followed it.
         """
         ...
 

@@ -91,7 +91,10 @@ async def open_engines(
     embedder = await open_embedder(settings.embedding, stack)
     await check_fingerprint(store, embedder, directory, reembed=reembed)
     rules = IndexRules(graphs=settings.index.graphs)
-    index = await _open_index(directory / "index", store, embedder, tokenizer, rules)
+    compaction = SqliteCompaction(database)
+    log = range(await compaction.forgotten(), await store.position() + 1)
+    index = await _open_index(directory / "index", log, embedder, tokenizer, rules)
+    compaction.note_followed(await index.position())
     stack.push_async_callback(index.aclose)
     chat = open_chat(settings.vlm, stack)
     return Engines(
@@ -104,7 +107,7 @@ async def open_engines(
         identities=identities,
         sessions=SqliteSessionStore(database),
         uploads=uploads,
-        rooms=Rooms(jobs, uploads, blobs, SqliteCompaction(database)),
+        rooms=Rooms(jobs, uploads, blobs, compaction),
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, stack),
         chat=chat,
@@ -126,18 +129,26 @@ def _open_sight(
 
 async def _open_index(
     directory: Path,
-    store: SqliteRecordStore,
+    log: range,
     embedder: Embedder,
     tokenizer: WordTokenizer,
     rules: IndexRules,
 ) -> EmbeddedIndex:
-    """Return the index, built anew when an older database was put back beside it."""
+    """Return the index, built anew when an older database was put back beside it, or an older index.
+
+    log: the positions from which an index can go on; it can always begin at 0.
+    """
     sizes = (embedder.dimension, embedder.fingerprint)
     index = await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
-    ahead = await index.position() - await store.position()
-    if ahead <= 0:
+    position = await index.position()
+    if position == 0 or position in log:
         return index
-    _log.warning("the index is %d changes ahead of the database and is built anew", ahead)
+    _log.warning(
+        "the index stands at change %d, the database leads on from %d to %d: it is built anew",
+        position,
+        log.start,
+        log.stop - 1,
+    )
     await index.aclose()
     await asyncio.to_thread(shutil.rmtree, directory)
     return await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)

@@ -4,10 +4,12 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
 import numpy as np
 
 from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.forgetting import forget, forgotten, gone_entries
 from contextfind.adapters.sqlite.sessions import unbury
 from contextfind.domain.records import RecordId
 from contextfind.ports.housekeeping import Chore, NameKeys, Swept
@@ -26,6 +28,7 @@ class SqliteCompaction:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._followed = 0
 
     @property
     def writes(self) -> int:
@@ -37,9 +40,18 @@ class SqliteCompaction:
         """What there is to do, in this order: what frees pages, what gives them back, where they go."""
         return (
             Chore("messages of deleted sessions", self._messages),
+            Chore("log entries of what is gone", self._entries),
             Chore("free pages", self._pages),
             Chore("write-ahead log", self._log),
         )
+
+    async def forgotten(self) -> int:
+        """Return the log position before which an index has to begin at 0: deletes may be missing there."""
+        return await self._database.read(forgotten)
+
+    def note_followed(self, position: int) -> None:
+        """Learn that every index on disk stands at least at a log position, or will begin at 0."""
+        self._followed = position
 
     async def settle(self) -> None:
         """See `BlobNames.settle`."""
@@ -66,6 +78,13 @@ class SqliteCompaction:
     async def _messages(self) -> AsyncGenerator[Swept, None]:
         while (gone := await self._database.tidy(unbury)) > 0:
             yield Swept(gone)
+
+    async def _entries(self) -> AsyncGenerator[Swept, None]:
+        seen, upto = await self.forgotten(), self._followed
+        while seen < upto:
+            seen, gone = await self._database.read(partial(gone_entries, after=seen, upto=upto))
+            await self._database.tidy(partial(forget, gone=gone, upto=seen))
+            yield Swept(len(gone))
 
     async def _pages(self) -> AsyncGenerator[Swept, None]:
         while True:

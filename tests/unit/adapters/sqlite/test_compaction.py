@@ -35,6 +35,7 @@ async def empty(database: Database) -> None:
 
 async def told(database: Database, pragma: str) -> int:
     def work(connection: sqlite3.Connection) -> int:
+        connection.execute("SELECT count(*) FROM meta").fetchone()  # looks at the file of now
         (number,) = connection.execute(f"PRAGMA {pragma}").fetchone()
         return int(number)
 
@@ -119,6 +120,8 @@ async def test_an_older_file_keeps_its_pages_until_it_is_written_anew(tmp_path: 
     await fill(database)
     await empty(database)
     assert (await tidied(database))["free pages"]
+    whole = await database.read(lambda c: c.execute("PRAGMA integrity_check").fetchall())
+    assert whole == [("ok",)]
     await database.aclose()
 
 
