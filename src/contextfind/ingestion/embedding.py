@@ -73,6 +73,7 @@ class EmbeddingWorker:
         """Embed one step's worth; return whether there was anything to do."""
         waiting = await self._store.pending(self._step + len(self._refused))
         texts = [text for text in waiting if text.digest not in self._refused]
+        texts.sort(key=lambda text: len(text.text))  # an engine pads a batch to its longest text
         if not texts:
             self.refusing = self._last_refusal if waiting else ""
             return False

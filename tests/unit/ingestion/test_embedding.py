@@ -42,3 +42,17 @@ async def test_a_provider_that_refuses_everything_is_not_asked_for_each_text() -
         settled = await house.settling.settle(None, None, 10)
         assert settled.texts >= 60
         assert len(embedder.calls) < 60
+
+
+async def test_texts_go_to_the_embedder_by_length_and_each_gets_its_own_vector() -> None:
+    embedder = FakeEmbedder()
+    async with household(embedder) as house:
+        words = ["quokka", "numbat", "bilby", "dunnart"]
+        files = {f"{word}.md": f"the {word} " * (40 - 9 * at) for at, word in enumerate(words)}
+        await house.add(files)
+        for word in words:
+            assert (await house.find(word))[0].uri == DOCS.child(f"{word}.md")
+    batches = [texts for purpose, texts in embedder.calls if purpose == "document"]
+    assert any(len(texts) > 1 for texts in batches)
+    for texts in batches:
+        assert list(map(len, texts)) == sorted(map(len, texts))

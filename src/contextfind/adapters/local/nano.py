@@ -4,6 +4,7 @@ Two threads share one model (it holds no state between calls; rows are the same 
 batch, and beside other calls). Documents go in small slices through a thread that has lowered its own
 priority, queries through another one, so that a find does not wait behind an ingest: measured on
 2 cores beside an endless ingest, a query takes 12 ms (p95 25), alone 5; the ingest loses a tenth.
+The engine does not pad: texts of mixed lengths cost in a batch what they cost alone or sorted.
 """
 
 import asyncio
