@@ -55,7 +55,7 @@ def export(
 ) -> None:
     """Write all data into one file; the server must be stopped.
 
-    Keys and conversations are not in it. A file of this name is replaced once the new one is whole.
+    Keys are not in it. A file of this name is replaced once the new one is whole.
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
@@ -254,5 +254,5 @@ def _explained(file: Path, *, next_step: str) -> Iterator[None]:
 def _told(totals: Totals) -> str:
     return (
         f"{totals.accounts:,} accounts, {totals.records:,} records, {totals.passages:,} passages, "
-        f"{totals.vectors:,} vectors"
+        f"{totals.vectors:,} vectors, {totals.sessions:,} conversations"
     )

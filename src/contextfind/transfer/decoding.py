@@ -19,7 +19,10 @@ from contextfind.transfer.shapes import (
     HeaderLine,
     Line,
     RecordLine,
+    SessionLine,
 )
+
+AnyLine = RecordLine | AccountLine | SessionLine | BlockLine | EndLine
 
 
 def read_header(line: bytes) -> Header:
@@ -58,7 +61,7 @@ def read_header(line: bytes) -> Header:
     )
 
 
-def read_line(line: bytes, number: int) -> RecordLine | AccountLine | BlockLine | EndLine:
+def read_line(line: bytes, number: int) -> AnyLine:
     """Return what a line after the header says.
 
     Raises:
@@ -69,9 +72,10 @@ def read_line(line: bytes, number: int) -> RecordLine | AccountLine | BlockLine 
         told = Line.model_validate_json(line)
     except ValidationError as error:
         raise _damaged(number, error) from error
-    parts = [part for part in (told.record, told.account, told.block, told.end) if part is not None]
+    kinds = (told.record, told.account, told.session, told.block, told.end)
+    parts = [part for part in kinds if part is not None]
     if len(parts) != 1:
-        raise _wrong(number, "expected one of record, account, block, end")
+        raise _wrong(number, "expected one of record, account, session, block, end")
     return parts[0]
 
 

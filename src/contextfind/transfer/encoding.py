@@ -15,24 +15,23 @@ _EMPTY: tuple[object, ...] = ("", (), [])
 
 def header_line(header: Header) -> bytes:
     """Return the first line of a file."""
-    fields: dict[str, object] = {"version": VERSION, "created_at": _said(header.created_at)}
+    fields: dict[str, object] = {"version": VERSION, "created_at": said(header.created_at)}
     if header.dimension:
         fields["embedder"] = {"fingerprint": header.fingerprint, "dimension": header.dimension}
     if header.account:
         fields["account"] = header.account
     if header.counts:
         fields["counts"] = dict(header.counts)
-    return _encoded(FORMAT, fields)
+    return encoded(FORMAT, fields)
 
 
 def tenant_line(tenant: Tenant) -> bytes:
     """Return the line of an account."""
     users = [
-        {"id": one.id, "role": one.role, "created_at": _said(one.created_at)}
-        for one in tenant.users
+        {"id": one.id, "role": one.role, "created_at": said(one.created_at)} for one in tenant.users
     ]
-    fields = {"id": tenant.id, "created_at": _said(tenant.created_at), "users": users}
-    return _encoded("account", fields)
+    fields = {"id": tenant.id, "created_at": said(tenant.created_at), "users": users}
+    return encoded("account", fields)
 
 
 def entry_line(entry: Entry) -> bytes:
@@ -44,8 +43,8 @@ def entry_line(entry: Entry) -> bytes:
         "level": record.level.value,
         "context_type": record.context_type.value,
         "abstract": record.abstract,
-        "created_at": _said(record.created_at),
-        "updated_at": _said(record.updated_at),
+        "created_at": said(record.created_at),
+        "updated_at": said(record.updated_at),
         "tags": record.tags,
         "active_count": record.active_count,
         "size": record.size,
@@ -55,12 +54,12 @@ def entry_line(entry: Entry) -> bytes:
         "passages": _passages_said(entry.copy),
         **_bytes_said(entry),
     }
-    return _encoded("record", {name: value for name, value in fields.items() if _says(value)})
+    return encoded("record", {name: value for name, value in fields.items() if _says(value)})
 
 
 def block_line(records: int, digest: str) -> bytes:
     """Return the line that closes a block."""
-    return _encoded("block", {"records": records, "sha256": digest})
+    return encoded("block", {"records": records, "sha256": digest})
 
 
 def end_line(totals: Totals, digest: str) -> bytes:
@@ -70,17 +69,21 @@ def end_line(totals: Totals, digest: str) -> bytes:
         "records": totals.records,
         "passages": totals.passages,
         "vectors": totals.vectors,
+        "sessions": totals.sessions,
+        "messages": totals.messages,
         "sha256": digest,
     }
-    return _encoded("end", fields)
+    return encoded("end", fields)
 
 
-def _encoded(kind: str, fields: Mapping[str, object]) -> bytes:
+def encoded(kind: str, fields: Mapping[str, object]) -> bytes:
+    """Return a line of this kind."""
     text = json.dumps({kind: fields}, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace") + b"\n"
 
 
-def _said(moment: datetime) -> str:
+def said(moment: datetime) -> str:
+    """Return a time as lines spell it, in UTC."""
     return moment.astimezone(UTC).isoformat()
 
 

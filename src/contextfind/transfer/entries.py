@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from contextfind.domain.conversation import Archive, Session, SessionMessage
 from contextfind.domain.identity import Role
 from contextfind.domain.records import Record, RecordId, Vector
 from contextfind.ports import RecordCopy, RecordDraft
@@ -59,6 +60,18 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCopy:
+    """A conversation with all that was said in it.
+
+    archives: oldest first. messages: all of them, archived or not, oldest first.
+    """
+
+    session: Session
+    archives: Sequence[Archive]
+    messages: Sequence[SessionMessage]
+
+
+@dataclass(frozen=True, slots=True)
 class Totals:
     """How much of each kind a file or a part of it has."""
 
@@ -66,6 +79,8 @@ class Totals:
     records: int = 0
     passages: int = 0
     vectors: int = 0
+    sessions: int = 0
+    messages: int = 0
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(
@@ -73,6 +88,8 @@ class Totals:
             self.records + other.records,
             self.passages + other.passages,
             self.vectors + other.vectors,
+            self.sessions + other.sessions,
+            self.messages + other.messages,
         )
 
 
@@ -87,6 +104,7 @@ class Block:
     last: int
     tenants: Sequence[Tenant]
     entries: Sequence[Entry]
+    sessions: Sequence[SessionCopy]
     totals: Totals
 
 

@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import BinaryIO
 
 from contextfind.domain.errors import NotFoundError
+from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, Record
-from contextfind.ports import BlobStore, IdentityStore, RecordCopy, RecordStore
+from contextfind.ports import BlobStore, IdentityStore, RecordCopy, RecordStore, SessionStore
 from contextfind.transfer.entries import Entry, Header, Member, Tenant, Totals
+from contextfind.transfer.session_copies import read_sessions
 from contextfind.transfer.writer import ExportWriter
 
 PAGE = 500  # records read in one transaction
@@ -35,10 +37,17 @@ class Exporter:
     whole, the file as a whole is of one moment only when nothing writes.
     """
 
-    def __init__(self, store: RecordStore, blobs: BlobStore, identities: IdentityStore) -> None:
+    def __init__(
+        self,
+        store: RecordStore,
+        blobs: BlobStore,
+        identities: IdentityStore,
+        sessions: SessionStore,
+    ) -> None:
         self._store = store
         self._blobs = blobs
         self._identities = identities
+        self._sessions = sessions
 
     async def header(self, choice: Choice, fingerprint: str, now: datetime) -> Header:
         """Return the first line of the file to be; `fingerprint` is of the store's vectors.
@@ -70,14 +79,21 @@ class Exporter:
 
         """
         writer = ExportWriter(stream, header, compressed=choice.compressed)
+        talkers: dict[tuple[str, str], None] = {}  # users, and owners of trees that were users
         with writer:
             async for tenant in self._tenants(choice):
                 writer.tenant(tenant)
+                talkers |= {(tenant.id, user.id): None for user in tenant.users}
             async for page in self._pages(choice):
                 for group in _groups(page):
                     entries = await asyncio.gather(*map(self._entry, group))
                     await asyncio.to_thread(_write_all, writer, entries)
+                owners = {(copy.record.account, copy.record.owner) for copy in page}
+                talkers |= {who: None for who in sorted(owners) if who[1]}
                 progress(writer.totals.records)
+            for account, user in talkers:
+                async for copy in read_sessions(self._sessions, Identity(account, user)):
+                    await asyncio.to_thread(writer.session, copy)
         return writer.totals
 
     async def _tenants(self, choice: Choice) -> AsyncIterator[Tenant]:

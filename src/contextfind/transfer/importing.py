@@ -10,9 +10,10 @@ from contextfind.domain.identity import DEFAULT_USER
 from contextfind.domain.records import Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.drafting import placeholders
-from contextfind.ports import BlobStore, Clock, IdentityStore, RecordCopy, RecordStore
+from contextfind.ports import BlobStore, Clock, IdentityStore, RecordCopy, RecordStore, SessionStore
 from contextfind.transfer.entries import Block, Entry, Member, Tenant, Totals, copy_of
 from contextfind.transfer.reader import ExportReader
+from contextfind.transfer.session_copies import bring_session
 
 Progress = Callable[["Brought"], None]
 
@@ -33,11 +34,17 @@ class Importer:
     """
 
     def __init__(
-        self, store: RecordStore, blobs: BlobStore, identities: IdentityStore, clock: Clock
+        self,
+        store: RecordStore,
+        blobs: BlobStore,
+        identities: IdentityStore,
+        sessions: SessionStore,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._blobs = blobs
         self._gate = _Gate(identities)
+        self._sessions = sessions
         self._clock = clock
         self._folders: set[tuple[str, Uri]] = set()  # that stood in the file or were made
 
@@ -80,6 +87,10 @@ class Importer:
             if copy.record.owner:
                 await self._gate.reserve(copy.record.account, copy.record.owner, self._clock())
         done = await self._store.restore(copies, self._missing_folders(copies))
+        for session in block.sessions:
+            who = session.session.identity
+            await self._gate.reserve(who.account, who.user, self._clock())
+            await bring_session(self._sessions, session)
         return done.written
 
     async def _with_bytes(self, entries: Sequence[Entry]) -> list[RecordCopy]:

@@ -10,8 +10,15 @@ import zstandard
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.records import Vector
 from contextfind.transfer.decoding import entry_of, read_header, read_line, tenant_of
-from contextfind.transfer.entries import Block, Entry, Header, Tenant, Totals
-from contextfind.transfer.shapes import AccountLine, BlockLine, EndLine, RecordLine
+from contextfind.transfer.entries import Block, Entry, Header, SessionCopy, Tenant, Totals
+from contextfind.transfer.session_lines import session_of
+from contextfind.transfer.shapes import (
+    AccountLine,
+    BlockLine,
+    EndLine,
+    RecordLine,
+    SessionLine,
+)
 
 _MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame
 _MOST_LINES = 100_000  # of a block: a file without block lines must not fill the memory
@@ -73,6 +80,8 @@ class ExportReader:
                     block.numbers.append(self._number)
                 case AccountLine():
                     block.tenants.append(tenant_of(told))
+                case SessionLine():
+                    block.sessions.append(session_of(told))
                 case BlockLine():
                     self._check_block(told, block)
                     return None
@@ -92,8 +101,15 @@ class ExportReader:
         self._digest = hashlib.sha256()
 
     def _check_end(self, told: EndLine, seen: Totals, block: "_Unproven") -> None:
-        said = Totals(told.accounts, told.records, told.passages, told.vectors)
-        if block.entries or block.tenants:
+        said = Totals(
+            told.accounts,
+            told.records,
+            told.passages,
+            told.vectors,
+            told.sessions,
+            told.messages,
+        )
+        if block.entries or block.tenants or block.sessions:
             raise self._damaged("the lines before the end are in no block")
         if said != seen or told.sha256 != self._whole.hexdigest():
             raise self._damaged(f"the file should hold {said.records} records, {seen.records} came")
@@ -122,6 +138,7 @@ class _Unproven:
         self.tenants: list[Tenant] = []
         self.entries: list[Entry] = []
         self.numbers: list[int] = []
+        self.sessions: list[SessionCopy] = []
 
     def proven(self, last: int, dimension: int) -> Block:
         """Return the block, its vectors looked at.
@@ -136,8 +153,10 @@ class _Unproven:
             vectors += len(rows)
             _check_vectors(rows, dimension, number)
         passages = sum(len(entry.copy.passages) for entry in self.entries)
-        totals = Totals(len(self.tenants), len(self.entries), passages, vectors)
-        return Block(self.first, last, self.tenants, self.entries, totals)
+        messages = sum(len(copy.messages) for copy in self.sessions)
+        sizes = (len(self.tenants), len(self.entries), passages, vectors)
+        totals = Totals(*sizes, len(self.sessions), messages)
+        return Block(self.first, last, self.tenants, self.entries, self.sessions, totals)
 
 
 def _check_vectors(rows: Sequence[Vector], dimension: int, number: int) -> None:

@@ -1,10 +1,11 @@
 """What a line of an export may look like: each a JSON object with one key that says what it is."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
+from contextfind.domain.conversation import ArchiveState
 from contextfind.domain.records import ContextType
 
 Name = Annotated[str, Field(min_length=1)]
@@ -80,6 +81,49 @@ class RecordLine(_Line):
     original: str | None = None
 
 
+class MessageLine(_Line):
+    """A message inside a conversation's line."""
+
+    id: Name
+    role: str
+    created_at: AwareDatetime
+    tokens: Count = 0
+    text: str = ""
+    parts: tuple[Mapping[str, object], ...] = ()
+    extra: Mapping[str, object] = Field(default_factory=dict)
+
+
+class ArchiveLine(_Line):
+    """An archive inside a conversation's line: the next `message_count` of its messages."""
+
+    message_count: Annotated[int, Field(gt=0)]
+    created_at: AwareDatetime
+    state: ArchiveState
+    abstract: str = ""
+    overview: str = ""
+    error: str = ""
+
+
+class SessionLine(_Line):
+    """Key `session`: a conversation; messages oldest first, those of the archives before the others."""
+
+    account: Name
+    user: Name
+    id: Name
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    settings: Mapping[str, object] = Field(default_factory=dict)
+    memories_extracted: Count = 0
+    archives: tuple[ArchiveLine, ...] = ()
+    messages: tuple[MessageLine, ...] = ()
+
+    @model_validator(mode="after")
+    def _hold_what_was_archived(self) -> Self:
+        if sum(archive.message_count for archive in self.archives) > len(self.messages):
+            raise ValueError("the archives have more messages than the session")
+        return self
+
+
 class BlockLine(_Line):
     """Key `block`: closes the lines since the last one; sha256 of their bytes, line ends included."""
 
@@ -94,6 +138,8 @@ class EndLine(_Line):
     records: Count
     passages: Count
     vectors: Count
+    sessions: Count = 0
+    messages: Count = 0
     sha256: Digest
 
 
@@ -102,5 +148,6 @@ class Line(_Line):
 
     record: RecordLine | None = None
     account: AccountLine | None = None
+    session: SessionLine | None = None
     block: BlockLine | None = None
     end: EndLine | None = None

@@ -26,7 +26,8 @@ from contextfind.transfer.encoding import (
     header_line,
     tenant_line,
 )
-from contextfind.transfer.entries import Entry, Header, Tenant, Totals
+from contextfind.transfer.entries import Entry, Header, SessionCopy, Tenant, Totals
+from contextfind.transfer.session_lines import session_line
 
 # Of one transaction of an import. Records a second of CPU: 7,300 in blocks of 100, 8,800 of 500,
 # 10,900 of 2,000, 10,500 of 4,000.
@@ -69,8 +70,13 @@ class ExportWriter:
         vectors = sum(vector is not None for vector in entry.copy.vectors)
         self._totals += Totals(0, 1, len(entry.copy.passages), vectors)
         self._records += 1
-        if self._records >= BLOCK_RECORDS or self._bytes >= BLOCK_BYTES:
-            self._close_block()
+        self._close_if_full()
+
+    def session(self, copy: SessionCopy) -> None:
+        """Write a conversation; after all records."""
+        self._line(session_line(copy))
+        self._totals += Totals(sessions=1, messages=len(copy.messages))
+        self._close_if_full()
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +98,10 @@ class ExportWriter:
         self._block.update(line)
         self._bytes += len(line)
         self._out.write(line)
+
+    def _close_if_full(self) -> None:
+        if self._records >= BLOCK_RECORDS or self._bytes >= BLOCK_BYTES:
+            self._close_block()
 
     def _close_block(self) -> None:
         digest = self._block.hexdigest()

@@ -11,8 +11,9 @@ from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.config.model import Settings
-from contextfind.ports import BlobStore, Clock, IdentityStore, RecordStore
+from contextfind.ports import BlobStore, Clock, IdentityStore, RecordStore, SessionStore
 from contextfind.transfer.exporting import Exporter
 from contextfind.transfer.importing import Importer
 from contextfind.wiring.engines import check_fingerprint
@@ -31,6 +32,7 @@ class Vault:
     store: RecordStore
     blobs: BlobStore
     identities: IdentityStore
+    sessions: SessionStore
     clock: Clock
     fingerprint: str
     dimension: int = 0
@@ -65,16 +67,16 @@ class Vault:
                 embedder = await open_embedder(settings.embedding, stack)
                 await check_fingerprint(store, embedder, directory, reembed=False)
                 dimension = embedder.dimension
-            identities = SqliteIdentityStore(database)
+            identities, sessions = SqliteIdentityStore(database), SqliteSessionStore(database)
             made_by = await store.fingerprint() or ""
-            yield cls(store, blobs, identities, around.clock, made_by, dimension)
+            yield cls(store, blobs, identities, sessions, around.clock, made_by, dimension)
 
     @property
     def exporter(self) -> Exporter:
         """What writes the data into a file."""
-        return Exporter(self.store, self.blobs, self.identities)
+        return Exporter(self.store, self.blobs, self.identities, self.sessions)
 
     @property
     def importer(self) -> Importer:
         """What brings a file into the data; a fresh one for each file."""
-        return Importer(self.store, self.blobs, self.identities, self.clock)
+        return Importer(self.store, self.blobs, self.identities, self.sessions, self.clock)

@@ -9,10 +9,12 @@ from pathlib import Path
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.memory.blobs import MemoryBlobs
 from contextfind.adapters.memory.identities import MemoryIdentityStore
+from contextfind.adapters.memory.sessions import MemorySessionStore
 from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.transfer.exporting import Choice, Exporter
 from contextfind.transfer.importing import Brought, Importer
 from contextfind.transfer.reader import ExportReader
@@ -29,25 +31,26 @@ class Vault:
     store: MemoryRecordStore | SqliteRecordStore
     blobs: MemoryBlobs | FileBlobs
     identities: MemoryIdentityStore | SqliteIdentityStore
+    sessions: MemorySessionStore | SqliteSessionStore
 
     async def exported(self, choice: Choice = EVERYTHING) -> bytes:
         """Return a file of what it holds."""
         stream = io.BytesIO()
-        exporter = Exporter(self.store, self.blobs, self.identities)
+        exporter = Exporter(self.store, self.blobs, self.identities, self.sessions)
         header = await exporter.header(choice, FINGERPRINT, NOON)
         await exporter.write(stream, header, choice, lambda done: None)  # noqa: ARG005
         return stream.getvalue()
 
     async def takes(self, data: bytes, fingerprint: str = FINGERPRINT) -> Brought:
         """Bring a file in."""
-        importer = Importer(self.store, self.blobs, self.identities, lambda: NOON)
+        importer = Importer(self.store, self.blobs, self.identities, self.sessions, lambda: NOON)
         reader = ExportReader(io.BytesIO(data))
         return await importer.read(reader, fingerprint, lambda brought: None)  # noqa: ARG005
 
 
 def memory_vault() -> Vault:
     """Return an empty one without files."""
-    return Vault(MemoryRecordStore(), MemoryBlobs(), MemoryIdentityStore())
+    return Vault(MemoryRecordStore(), MemoryBlobs(), MemoryIdentityStore(), MemorySessionStore())
 
 
 @asynccontextmanager
@@ -56,7 +59,12 @@ async def disk_vault(directory: Path) -> AsyncIterator[Vault]:
     database = await Database.open(directory)
     blobs = FileBlobs(directory / "blobs")
     try:
-        yield Vault(SqliteRecordStore(database), blobs, SqliteIdentityStore(database))
+        yield Vault(
+            SqliteRecordStore(database),
+            blobs,
+            SqliteIdentityStore(database),
+            SqliteSessionStore(database),
+        )
     finally:
         await blobs.aclose()
         await database.aclose()
