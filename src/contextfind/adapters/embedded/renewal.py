@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -81,7 +82,7 @@ class Renewal:
             waiting = not (chosen or self._drawing) and bool(self._due(free) or self._bare(free))
             self._drawing = self._drawing or waiting
         if chosen:
-            self._crew.file(self._merge, chosen)
+            self._crew.file(partial(self._merge, quiet=False), chosen)
         if waiting:
             self._crew.draw(self._draw_when_quiet)
 
@@ -124,20 +125,24 @@ class Renewal:
     def _large(self, segment: Segment) -> bool:
         return self._place.graphs and len(segment.vectors) >= self._place.rules.graph_from
 
-    def _merge(self, sources: Sequence[View]) -> None:
-        """Merge; replace the sources, or leave that to whoever draws the graph."""
+    def _merge(self, sources: Sequence[View], *, quiet: bool) -> None:
+        """Merge; replace the sources, or leave that to whoever draws the graph.
+
+        quiet: it was begun by the one who draws, who begins nothing else until it is done.
+        """
         try:
             merged = self._merged(sources)
         except StoppedError:
             return
-        if any(view.graph is not None for view in sources) and self._large(merged):
+        drawn = any(view.graph is not None for view in sources) and self._large(merged)
+        if drawn:
             self._crew.draw(self._draw_merged, sources, merged)
         else:
             self._replace(sources, merged, None)
-            if any(view.graph is not None for view in sources):
-                self._drawing = False
             self._renewed()
-        self._merging = False
+        with self._planning:
+            self._merging = False
+            self._drawing = drawn if quiet else self._drawing
         self.consider()
 
     def _merged(self, sources: Sequence[View]) -> Segment:
@@ -172,7 +177,7 @@ class Renewal:
             self._merging = self._merging or bool(chosen)
             self._drawing = bool(chosen or bare)
         if chosen:
-            self._crew.file(self._merge, chosen)
+            self._crew.file(partial(self._merge, quiet=True), chosen)
         elif bare:
             self._draw_bare(bare[0].segment)
         elif not busy:

@@ -147,6 +147,17 @@ async def test_graphs_answer_until_the_one_of_the_merged_segment_is_drawn() -> N
     await bench.index.aclose()
 
 
+async def test_what_came_in_a_bulk_is_gathered_when_it_is_quiet_and_drawn_once() -> None:
+    bench = Bench(replace(RULES, small_rows=1))
+    for begin, count in ((1, 32), (33, 16), (49, 8), (57, 4)):
+        await bench.index.follow(changes(count, begin))
+    assert bench.index.stats()["segments"] == 4
+    bench.work()
+    stats = bench.index.stats()
+    assert (stats["segments"], stats["graph_rows"], stats["scanned_rows"]) == (1, 60, 0)
+    await bench.index.aclose()
+
+
 async def test_what_dies_while_a_graph_is_drawn_is_dead_in_it() -> None:
     bench = await with_a_graph()
     await bench.index.follow(changes(6, begin=9))
