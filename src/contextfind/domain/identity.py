@@ -5,6 +5,10 @@ from typing import Literal
 
 Role = Literal["root", "admin", "user"]
 
+# Of accounts and users. One becomes a segment of addresses (viking://user/NAME): no slash, no dots
+# alone, nothing that needs quoting, nothing that has two spellings or looks like another.
+NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
+
 DEFAULT_ACCOUNT = "default"
 DEFAULT_USER = "default"
 

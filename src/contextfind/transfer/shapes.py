@@ -6,9 +6,11 @@ from typing import Annotated, Literal, Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from contextfind.domain.conversation import ArchiveState
+from contextfind.domain.identity import NAME_PATTERN
 from contextfind.domain.records import ContextType
 
-Name = Annotated[str, Field(min_length=1)]
+Named = Annotated[str, Field(pattern=f"^{NAME_PATTERN}$")]  # an account or a user
+Filled = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=0)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -20,7 +22,7 @@ class _Line(BaseModel):
 class EmbedderLine(_Line):
     """Which embedder made the vectors."""
 
-    fingerprint: Name
+    fingerprint: Filled
     dimension: Annotated[int, Field(gt=0)]
 
 
@@ -37,7 +39,7 @@ class HeaderLine(_Line):
 class UserLine(_Line):
     """A user inside an account's line."""
 
-    id: Name
+    id: Named
     role: Literal["admin", "user"]
     created_at: AwareDatetime
 
@@ -45,7 +47,7 @@ class UserLine(_Line):
 class AccountLine(_Line):
     """Key `account`."""
 
-    id: Name
+    id: Named
     created_at: AwareDatetime
     users: tuple[UserLine, ...] = ()
 
@@ -62,8 +64,8 @@ class PassageLine(_Line):
 class RecordLine(_Line):
     """Key `record`; `original` is base64, `content` text, `content_base64` a body that is no UTF-8."""
 
-    account: Name
-    uri: Name
+    account: Named
+    uri: Filled
     level: Literal[0, 1, 2]
     context_type: ContextType
     abstract: str = ""
@@ -84,7 +86,7 @@ class RecordLine(_Line):
 class MessageLine(_Line):
     """A message inside a conversation's line."""
 
-    id: Name
+    id: Filled
     role: str
     created_at: AwareDatetime
     tokens: Count = 0
@@ -107,9 +109,9 @@ class ArchiveLine(_Line):
 class SessionLine(_Line):
     """Key `session`: a conversation; messages oldest first, those of the archives before the others."""
 
-    account: Name
-    user: Name
-    id: Name
+    account: Named
+    user: Named
+    id: Filled
     created_at: AwareDatetime
     updated_at: AwareDatetime
     settings: Mapping[str, object] = Field(default_factory=dict)

@@ -172,6 +172,7 @@ def with_record(**fields: object) -> bytes:
         ({"passages": [{"text": "one", "vector": "%%"}]}, "viking://resources/a.md"),
         ({"surprise": 1}, "record.surprise"),
         ({"account": ""}, "record.account"),
+        ({"account": "a/b"}, "record.account"),
     ],
 )
 def test_a_wrong_record_is_named_by_its_line(fields: dict[str, object], reason: str) -> None:

@@ -6,20 +6,18 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from contextfind.domain.identity import NAME_PATTERN
 from contextfind.ports import Account, Key, User
 from contextfind.server.wire.body import Body, Text
 from contextfind.server.wire.listing import iso
 
-# A name becomes a segment of addresses (viking://user/NAME): no slash, no dots alone, nothing that
-# needs quoting, nothing that has two spellings or looks like another.
-_NAME = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 _LABEL_LENGTH = 200  # characters
 # Control characters and those that turn the direction of a line would disturb a listing.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _name(text: str) -> str:
-    if re.fullmatch(_NAME, text) is None:
+    if re.fullmatch(NAME_PATTERN, text) is None:
         raise PydanticCustomError(
             "name",
             "expected 1 to 64 letters (A-Z, a-z), digits or any of . _ @ -, "
@@ -34,7 +32,9 @@ def _label(text: str) -> str:
     return text
 
 
-Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{_NAME}$"})]
+Name = Annotated[
+    str, AfterValidator(_name), Field(json_schema_extra={"pattern": f"^{NAME_PATTERN}$"})
+]
 Label = Annotated[Text, AfterValidator(_label), Field(max_length=_LABEL_LENGTH)]
 UserRole = Literal["admin", "user"]
 
