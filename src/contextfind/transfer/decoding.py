@@ -34,7 +34,7 @@ def read_header(line: bytes) -> Header:
     """
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or list(found) != [FORMAT]:
         raise InvalidArgumentError(

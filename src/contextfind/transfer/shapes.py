@@ -1,9 +1,11 @@
 """What a line of an export may look like: each a JSON object with one key that says what it is."""
 
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from contextfind.domain.conversation import ArchiveState
 from contextfind.domain.identity import NAME_PATTERN
@@ -11,8 +13,24 @@ from contextfind.domain.records import ContextType
 
 Named = Annotated[str, Field(pattern=f"^{NAME_PATTERN}$")]  # an account or a user
 Filled = Annotated[str, Field(min_length=1)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]  # what a database holds
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("there is no such time in UTC") from None
+
+
+def _finite(value: Mapping[str, object]) -> Mapping[str, object]:
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+FreeJson = Annotated[Mapping[str, object], AfterValidator(_finite)]
 
 
 class _Line(BaseModel):
@@ -30,7 +48,7 @@ class HeaderLine(_Line):
     """Key `contextfind-export`: format version and what is known before the records come."""
 
     version: int
-    created_at: AwareDatetime
+    created_at: Moment
     embedder: EmbedderLine | None = None
     account: str = ""
     counts: Mapping[str, Count] = Field(default_factory=dict)
@@ -41,14 +59,14 @@ class UserLine(_Line):
 
     id: Named
     role: Literal["admin", "user"]
-    created_at: AwareDatetime
+    created_at: Moment
 
 
 class AccountLine(_Line):
     """Key `account`."""
 
     id: Named
-    created_at: AwareDatetime
+    created_at: Moment
     users: tuple[UserLine, ...] = ()
 
 
@@ -69,8 +87,8 @@ class RecordLine(_Line):
     level: Literal[0, 1, 2]
     context_type: ContextType
     abstract: str = ""
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
+    created_at: Moment
+    updated_at: Moment
     tags: tuple[str, ...] = ()
     active_count: Count = 0
     size: Count = 0
@@ -88,18 +106,18 @@ class MessageLine(_Line):
 
     id: Filled
     role: str
-    created_at: AwareDatetime
+    created_at: Moment
     tokens: Count = 0
     text: str = ""
-    parts: tuple[Mapping[str, object], ...] = ()
-    extra: Mapping[str, object] = Field(default_factory=dict)
+    parts: tuple[FreeJson, ...] = ()
+    extra: FreeJson = Field(default_factory=dict)
 
 
 class ArchiveLine(_Line):
     """An archive inside a conversation's line: the next `message_count` of its messages."""
 
     message_count: Annotated[int, Field(gt=0)]
-    created_at: AwareDatetime
+    created_at: Moment
     state: ArchiveState
     abstract: str = ""
     overview: str = ""
@@ -112,9 +130,9 @@ class SessionLine(_Line):
     account: Named
     user: Named
     id: Filled
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
-    settings: Mapping[str, object] = Field(default_factory=dict)
+    created_at: Moment
+    updated_at: Moment
+    settings: FreeJson = Field(default_factory=dict)
     memories_extracted: Count = 0
     archives: tuple[ArchiveLine, ...] = ()
     messages: tuple[MessageLine, ...] = ()
