@@ -54,7 +54,7 @@ async def test_free_pages_go_back_in_small_steps(database: Database, tmp_path: P
     large = (tmp_path / FILE_NAME).stat().st_size
     steps = (await tidied(database))["free pages"]
     assert len(steps) > 5
-    assert all(0 < step.things <= 128 for step in steps)
+    assert all(0 < step.things <= 64 for step in steps)
     small = (tmp_path / FILE_NAME).stat().st_size
     assert large - small == pytest.approx(sum(step.bytes for step in steps), rel=0.01)
     assert small < large / 3
