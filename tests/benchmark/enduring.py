@@ -4,7 +4,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from contextfind.answering.measures import quantile
 from examples.serving import Api, ServerFailedError, zip_of
 from tests.benchmark.clients import Answers, Clients, Load, sent
-from tests.benchmark.finding import KeyOf, addresses, index_figures
+from tests.benchmark.finding import KeyOf, index_figures
 from tests.benchmark.kinds import FIND, Kind
 from tests.benchmark.loading import SETTINGS
 from tests.benchmark.vocabulary import Vocabulary
@@ -42,11 +41,11 @@ def opening(server: Watched, kind: Kind, key_of: KeyOf) -> Figures:
     nothing is worked at any more. Also what memory and CPU it took up to then.
     """
     begun = time.perf_counter() - server.healthy_after
-    first = Load(server.port, FIND, kind.bodies[:1], key_of(kind.account), keep=True)
-    while not any(addresses(answer) for answer in sent(first).answers):
-        wait(POLL_SECONDS)
+    with Api(server.url, key_of(kind.account)) as api:
+        while not _is_found(api, kind.bodies[0]):
+            wait(POLL_SECONDS)
     answered = time.perf_counter() - begun
-    with Clients(replace(first, bodies=kind.bodies, endless=True, pause=PAUSE, keep=False)) as some:
+    with Clients(_now_and_then(server, kind, key_of)) as some:
         with server.api() as api:
             api.call("POST", "/api/v1/system/wait", json={}, timeout=None)
         complete = time.perf_counter() - begun
@@ -68,6 +67,18 @@ def opening(server: Watched, kind: Kind, key_of: KeyOf) -> Figures:
     }
 
 
+def _is_found(api: Api, body: str) -> bool:
+    try:
+        result = api.call("POST", FIND, content=body, headers={"Content-Type": "application/json"})
+    except ServerFailedError:  # it has only just begun
+        return False
+    return bool(result["total"])
+
+
+def _now_and_then(server: Watched, kind: Kind, key_of: KeyOf) -> Load:
+    return Load(server.port, FIND, kind.bodies, key_of(kind.account), endless=True, pause=PAUSE)
+
+
 def memory(server: Watched, kinds: Sequence[Kind], key_of: KeyOf) -> Figures:
     """Return resident MiB after many finds of all kinds of one account, and after ten times as many."""
     own = [kind for kind in kinds if kind.account == kinds[0].account]
@@ -85,7 +96,7 @@ def memory(server: Watched, kinds: Sequence[Kind], key_of: KeyOf) -> Figures:
 
 def ingest(server: Watched, kind: Kind, key_of: KeyOf, files: int, report: Report) -> Figures:
     """Return how finds and /health fare idle, and while `files` files of 2 kB are added."""
-    finds = Load(server.port, FIND, kind.bodies, key_of(kind.account), endless=True, pause=PAUSE)
+    finds = _now_and_then(server, kind, key_of)
     health = Load(server.port, "/health", [""], endless=True, pause=PAUSE)
     with Clients(finds) as asking, Clients(health) as looking:
         wait(IDLE_SECONDS)

@@ -15,9 +15,9 @@ from tests.benchmark.watched import Watched
 from tests.benchmark.yardstick import Bare, bare_route
 
 CONCURRENCY = (1, 8, 32)
-ROUNDS = (
-    4  # each kind gets its finds in so many turns: a slow moment of the machine meets all of them
-)
+# Each kind gets its finds in turns, so that a slow moment of the machine meets all of them; many at
+# once get fewer and longer turns, or their ends, when connections run dry, would count for much.
+TURNS_ALONE, TURNS_TOGETHER = 4, 2
 WARM_UP = 50  # finds before anything is measured
 LIMIT = 10  # hits of an answer, and the 10 of recall@10
 BARE, BARE_LARGE = "bare route", "bare route, large answer"
@@ -82,7 +82,8 @@ def measure_finds(
         for concurrency in CONCURRENCY:
             report(f"finds, {concurrency} at once")
             busy = {name: replace(load, concurrency=concurrency) for name, load in loads.items()}
-            rows += _rows(server, bare, busy, warm)
+            turns = TURNS_ALONE if concurrency == 1 else TURNS_TOGETHER
+            rows += _rows(server, bare, busy, warm, turns)
     return rows
 
 
@@ -162,17 +163,17 @@ def _warmed(server: Watched, kind: Kind, key_of: KeyOf) -> _Warm:
 
 
 def _rows(
-    server: Watched, bare: Bare, loads: Mapping[str, Load], warm: Mapping[str, _Warm]
+    server: Watched, bare: Bare, loads: Mapping[str, Load], warm: Mapping[str, _Warm], turns: int
 ) -> list[Row]:
     """Send all loads in turns."""
     answers: dict[str, list[Answers]] = {name: [] for name in loads}
     cpu = dict.fromkeys(loads, 0.0)
-    for turn in range(ROUNDS):
+    for turn in range(turns):
         for name, load in loads.items():
             asked = server if name in warm else bare
-            if load.bodies[turn::ROUNDS]:
+            if load.bodies[turn::turns]:
                 used = asked.cpu_seconds()
-                answers[name].append(sent(replace(load, bodies=load.bodies[turn::ROUNDS])))
+                answers[name].append(sent(replace(load, bodies=load.bodies[turn::turns])))
                 cpu[name] += asked.cpu_seconds() - used
     floors = {name: quantile(_ms(answers[name]), 0.5) for name in (BARE, BARE_LARGE)}
     return [
