@@ -1,4 +1,7 @@
-"""The kinds of find that are measured, as request bodies."""
+"""The kinds of find that are measured, as request bodies.
+
+Filters by tag keep from .1 to 90 % of the files: held to the plain find, they are R047 and R099.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
