@@ -28,14 +28,23 @@ def free_port() -> int:
 
 
 class ServerProcess:
-    """`contextfind serve` on a data directory; killed at the end if it still runs."""
+    """`contextfind serve` on a data directory; killed at the end if it still runs.
+
+    program: the module that is run, with the arguments of `contextfind`.
+    """
 
     def __init__(
-        self, data: Path, *arguments: str, embedder: str = "hash", port: int | None = None
+        self,
+        data: Path,
+        *arguments: str,
+        embedder: str = "hash",
+        port: int | None = None,
+        program: str = "contextfind.cli",
     ) -> None:
         self.data = data
         self.port = free_port() if port is None else port
         self.url = f"http://127.0.0.1:{self.port}"
+        self._program = program
         self._arguments = [*arguments, "--embedder", embedder]
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
         self.process: subprocess.Popen[bytes] | None = None
@@ -43,7 +52,7 @@ class ServerProcess:
 
     def start(self, environment: Mapping[str, str] | None = None) -> Self:
         """Start and return at once."""
-        command = [sys.executable, "-m", "contextfind.cli", "serve", *self._arguments]
+        command = [sys.executable, "-m", self._program, "serve", *self._arguments]
         command += ["--data", str(self.data), "--port", str(self.port)]
         self.process = subprocess.Popen(  # noqa: S603 - our own program
             command,

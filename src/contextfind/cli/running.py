@@ -64,12 +64,12 @@ async def serve_until_told(run: Run) -> None:
         )
 
         def announce() -> None:
-            leave_alone_what_is_there()
             up.set()
             run.announce()
 
         server = _Server(config, announce)
         server.obey_signals()
+        leave_alone_what_is_there()
         await server.serve(sockets=[run.listener])
 
 
