@@ -86,7 +86,7 @@ class Exporter:
                 talkers |= {(tenant.id, user.id): None for user in tenant.users}
             async for page in self._pages(choice):
                 for group in _groups(page):
-                    entries = await asyncio.gather(*map(self._entry, group))
+                    entries = await self._entries(group)
                     await asyncio.to_thread(_write_all, writer, entries)
                 owners = {(copy.record.account, copy.record.owner) for copy in page}
                 talkers |= {who: None for who in sorted(owners) if who[1]}
@@ -117,25 +117,34 @@ class Exporter:
                     return len(vector)
         return 0
 
-    async def _entry(self, copy: RecordCopy) -> Entry:
-        record = copy.record
-        try:
-            content = await self._blobs.get(record.content) if record.content else None
-        except NotFoundError as error:
-            raise NotFoundError(
-                f"the body of {record.uri.text!r} (account {record.account!r}) is lost; "
-                "add that file again or remove it"
-            ) from error
-        return Entry(copy, content, await self._original(record))
+    async def _entries(self, group: Sequence[RecordCopy]) -> list[Entry]:
+        """Return the copies with their bytes."""
+        records = [copy.record for copy in group]
+        bodies = await self._read([record.content for record in records])
+        originals = await self._read([_original(record) for record in records])
+        for record in records:
+            if record.content and record.content not in bodies:
+                raise NotFoundError(
+                    f"the body of {record.uri.text!r} (account {record.account!r}) is lost or damaged; "
+                    "add that file again or remove it"
+                )
+        return [
+            Entry(copy, bodies.get(copy.record.content), originals.get(_original(copy.record)))
+            for copy in group
+        ]
 
-    async def _original(self, record: Record) -> bytes | None:
-        """Return the bytes a file was made from, None where the body is as good."""
-        if record.level is not Level.DETAIL or record.source in ("", record.content):
-            return None
-        try:
-            return await self._blobs.get(record.source)
-        except NotFoundError:  # only what cannot be had again from the body is kept
-            return None
+    async def _read(self, digests: Sequence[str]) -> dict[str, bytes]:
+        """Return the blobs that are there."""
+        wanted = list(dict.fromkeys(digest for digest in digests if digest))
+        found = await self._blobs.read(wanted) if wanted else ()
+        pairs = zip(wanted, found, strict=True)
+        return {digest: blob for digest, blob in pairs if blob is not None}
+
+
+def _original(record: Record) -> str:
+    """Return which blob may hold the bytes a file was made from: kept where the body is not as good."""
+    is_own = record.level is Level.DETAIL and record.source != record.content
+    return record.source if is_own else ""
 
 
 def _without_vectors(copy: RecordCopy) -> RecordCopy:

@@ -80,13 +80,14 @@ class Importer:
 
     async def _file(self, block: Block, *, keep_vectors: bool) -> int:
         """Store the bytes and write the records that name them."""
-        copies = await self._with_bytes(block.entries)
-        if not keep_vectors:
-            copies = [replace(copy, vectors=[None] * len(copy.passages)) for copy in copies]
-        for copy in copies:
-            if copy.record.owner:
-                await self._gate.reserve(copy.record.account, copy.record.owner, self._clock())
-        done = await self._store.restore(copies, self._missing_folders(copies))
+        with self._blobs.filing():
+            copies = await self._with_bytes(block.entries)
+            if not keep_vectors:
+                copies = [replace(copy, vectors=[None] * len(copy.passages)) for copy in copies]
+            for copy in copies:
+                if copy.record.owner:
+                    await self._gate.reserve(copy.record.account, copy.record.owner, self._clock())
+            done = await self._store.restore(copies, self._missing_folders(copies))
         for session in block.sessions:
             who = session.session.identity
             await self._gate.reserve(who.account, who.user, self._clock())
