@@ -29,16 +29,18 @@ class Heart:
         self.waits: list[tuple[float, float]] = []
         self._loop = loop
         self._due = self._worked = 0.0
+        self._up = False
         loop.call_soon(self._begin)
 
     def _begin(self) -> None:
+        self._up = gc.get_freeze_count() > 0  # before that it is starting, and nobody waits
         self._due = time.perf_counter() + _EVERY
         self._worked = time.process_time()
         self._loop.call_later(_EVERY, self._beat)
 
     def _beat(self) -> None:
         wait = (time.perf_counter() - self._due, time.process_time() - self._worked)
-        if gc.get_freeze_count():  # else it is still starting, and nobody waits
+        if self._up:
             self.beats += 1
             (heapq.heappush if len(self.waits) < _KEPT else heapq.heappushpop)(self.waits, wait)
         self._begin()
