@@ -1,4 +1,7 @@
-"""A neighbour graph over the vectors of one segment: built once, never changed, dropped with it.
+"""Neighbour graphs over the vectors of one segment: built once, never changed, dropped with it.
+
+Each group of a segment (what a user owns, what an account shares) that is large has a net of its own: nobody
+walks through the records of others to find their own, and nobody's speed depends on what others store.
 
 hnswlib is used within what was found safe: rows of unit length in space 'ip', fixed seed, one
 thread, no deletes, no resizing, no filter callback; `ef` is steered by how many neighbours are
@@ -6,7 +9,7 @@ asked for. Equal vectors are one node, because numbers of equal nodes cut others
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +34,14 @@ _SEED = 100
 _BLOCK = 1_000  # rows between two looks up from the work, about a quarter of a second
 
 
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
-class Graph:
-    """The library's index, and which vectors each of its nodes stands for (CSR form)."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Net:
+    """The library's index over one range of vectors, and which of them each node stands for (CSR form).
 
+    first: the first vector of the range; members are counted from there.
+    """
+
+    first: int
     index: Any
     start: Longs
     members: Longs
@@ -65,8 +72,24 @@ class Graph:
                 continue
             nodes = labels[0].astype(np.int64)
             starts = self.start[nodes]
-            return self.members[spread(starts, self.start[nodes + 1] - starts)]
+            return self.members[spread(starts, self.start[nodes + 1] - starts)] + self.first
         return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class Graph:
+    """The nets of a segment."""
+
+    nets: tuple[Net, ...]
+
+    def over(self, first: int) -> Net | None:
+        """Return the net of the range that begins with this vector."""
+        return next((net for net in self.nets if net.first == first), None)
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors are in nets."""
+        return sum(len(net.members) for net in self.nets)
 
 
 def available(library: Any = hnswlib) -> bool:
@@ -93,65 +116,73 @@ def nodes_of(vectors: Matrix) -> Ints:
     return nodes
 
 
-def build_graph(vectors: Matrix, told: Callable[[int], bool]) -> Graph | None:
-    """Return a graph over unit rows, or None when told to stop.
+def build_graph(
+    vectors: Matrix, ranges: Sequence[tuple[int, int]], told: Callable[[int], bool]
+) -> Graph | None:
+    """Return nets over half-open ranges of unit rows, or None when told to stop.
 
     told: hears how many nodes are in, every thousand, and says whether to go on.
     """
-    graph = _assemble(_new_index(vectors.shape[1]), nodes_of(vectors))
-    firsts = graph.members[graph.start[:-1]]
-    graph.index.init_index(
-        max_elements=graph.nodes, ef_construction=_BUILD_EF, M=_LINKS, random_seed=_SEED
-    )
-    for begin in range(0, graph.nodes, _BLOCK):
-        if not told(begin):
-            return None
-        block = firsts[begin : begin + _BLOCK]
-        labels = np.arange(begin, begin + len(block))
-        graph.index.add_items(vectors[block], labels, num_threads=1)
-    return graph
+    nets: list[Net] = []
+    done = 0
+    for first, last in ranges:
+        held = vectors[first:last]
+        net = _assemble(_new_index(vectors.shape[1]), first, nodes_of(held))
+        firsts = net.members[net.start[:-1]]
+        net.index.init_index(
+            max_elements=net.nodes, ef_construction=_BUILD_EF, M=_LINKS, random_seed=_SEED
+        )
+        for begin in range(0, net.nodes, _BLOCK):
+            if not told(done + begin):
+                return None
+            block = firsts[begin : begin + _BLOCK]
+            labels = np.arange(begin, begin + len(block))
+            net.index.add_items(held[block], labels, num_threads=1)
+        nets.append(net)
+        done += net.nodes
+    return Graph(tuple(nets))
 
 
-def save_graph(graph: Graph, path: Path) -> None:
+def save_net(net: Net, path: Path) -> None:
     """Write the links; holds the interpreter for .6 s per 100,000 nodes.
 
     Raises:
         OSError: the disk did not take all of it.
 
     """
-    graph.index.save_index(str(path))
-    if path.stat().st_size != graph.index.index_file_size():
+    net.index.save_index(str(path))
+    if path.stat().st_size != net.index.index_file_size():
         raise OSError(f"{path.name} was not written to its end")  # the library does not say
 
 
-def save_graph_aside(graph: Graph, path: Path) -> None:
+def save_net_aside(net: Net, path: Path) -> None:
     """Write the links from a copy of this process, so that nobody waits for the interpreter.
 
     Raises:
         OSError: it could not be written.
 
     """
-    if not done_aside(lambda: save_graph(graph, path)):
+    if not done_aside(lambda: save_net(net, path)):
         raise OSError(f"{path.name} was not written")
 
 
-def load_graph(path: Path, node_of: Ints, dimension: int) -> Graph:
-    """Read back what `save_graph` wrote; holds the interpreter for .4 s per 100,000 nodes.
+def load_net(path: Path, first: int, node_of: Ints, dimension: int) -> Net:
+    """Read back what `save_net` wrote; holds the interpreter for .4 s per 100,000 nodes.
 
-    The caller has verified the file. node_of: the node of each vector.
+    The caller has verified the file. node_of: the node of each vector of the range.
 
     Raises:
         ValueError: the file belongs to other vectors.
 
     """
-    graph = _assemble(_new_index(dimension), node_of)
+    net = _assemble(_new_index(dimension), first, node_of)
     try:
-        graph.index.load_index(str(path))
+        net.index.load_index(str(path))
     except RuntimeError as error:
         raise ValueError(f"{path.name} is no graph: {error}") from None
-    if graph.index.get_current_count() != graph.nodes:
+    if net.index.get_current_count() != net.nodes:
         raise ValueError(f"{path.name} has another number of nodes than its segment")
-    return graph
+    return net
 
 
 def _marks_of(vectors: Matrix) -> NDArray[np.uint64]:
@@ -171,7 +202,7 @@ def _new_index(dimension: int) -> Any:
     return hnswlib.Index(space="ip", dim=dimension)
 
 
-def _assemble(index: Any, node_of: Ints) -> Graph:
+def _assemble(index: Any, first: int, node_of: Ints) -> Net:
     sizes = np.bincount(node_of)
     start = np.concatenate(([0], np.cumsum(sizes)))
-    return Graph(index, start.astype(np.int64), np.argsort(node_of, kind="stable"))
+    return Net(first, index, start.astype(np.int64), np.argsort(node_of, kind="stable"))

@@ -112,7 +112,7 @@ class EmbeddedIndex:
         with self._counting:
             plans = {f"plan_{name}": count for name, count in sorted(self._plans.items())}
         vectors = sum(len(view.segment.vectors) for view in snapshot.views)
-        graphs = sum(len(v.segment.vectors) for v in snapshot.views if v.graph is not None)
+        graphs = sum(v.graph.vectors for v in snapshot.views if v.graph is not None)
         return {
             "position": snapshot.position,
             "records": sum(view.segment.size - len(view.dead) for view in snapshot.views),

@@ -1,4 +1,4 @@
-"""The nearest candidates by cosine: scanned exactly, or found through the graph.
+"""The nearest candidates by cosine: scanned exactly, or found through a net of neighbours.
 
 Every cosine that is compared or shown is computed row by row in the same order of additions (einsum, not
 BLAS, at the same speed), so equal vectors have equal cosines wherever they lie and ties are true ties.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.adapters.embedded.graph import Graph
+from contextfind.adapters.embedded.graph import Net
 from contextfind.adapters.embedded.patch import Patch
 from contextfind.adapters.embedded.planner import Neighbours, Plan, Scan, Skip, Task, plan, widen
 from contextfind.adapters.embedded.postings import Longs
@@ -42,20 +42,21 @@ class Meaning:
         self._query = query
         self._rules = rules
         self._buffer = buffer
-        self._walked: dict[Graph, _Neighbourhood] = {}
+        self._walked: dict[Net, _Neighbourhood] = {}
         self.plans: Counter[str] = Counter()
         self.taken: list[tuple[Task, Plan]] = []
 
     def nearest(self, patch: Patch, wanted: int) -> Longs:
         """Return the best `wanted` candidates, ascending, ties to the earlier one; all if there are fewer."""
         graph = patch.part.view.graph
-        nodes = 0 if graph is None else graph.nodes
+        net = None if graph is None else graph.over(patch.segment.vector_range(patch.group)[0])
+        nodes = 0 if net is None else net.nodes
         task = Task(patch.vector_count, patch.vector_span, wanted, nodes)
-        walked = None if graph is None else self._walked.get(graph)
+        walked = None if net is None else self._walked.get(net)
         step = plan(task, self._rules, 0 if walked is None else walked.asked)
         self.plans[type(step).__name__.lower()] += 1
-        while graph is not None and isinstance(step, Neighbours):
-            found = self._through(graph, patch, step.count, wanted)
+        while net is not None and isinstance(step, Neighbours):
+            found = self._through(net, patch, step.count, wanted)
             if len(found) >= wanted:
                 self.taken.append((task, step))
                 return found
@@ -90,15 +91,15 @@ class Meaning:
             found[begin : begin + BLOCK] = _dots(gathered, self._query)
         return found
 
-    def _through(self, graph: Graph, patch: Patch, count: int, wanted: int) -> Longs:
+    def _through(self, net: Net, patch: Patch, count: int, wanted: int) -> Longs:
         """Return the nearest candidates among the nearest nodes, ascending.
 
         A record that is not among them has no vector as near as theirs, so as soon as there are enough
         of them the first of them are the best of all.
         """
-        walked = self._walked.get(graph)
+        walked = self._walked.get(net)
         if walked is None or walked.asked < count:
-            walked = self._walked[graph] = _Neighbourhood(count, graph.nearest(self._query, count))
+            walked = self._walked[net] = _Neighbourhood(count, net.nearest(self._query, count))
         segment = patch.segment
         records = walked.vectors
         if not segment.vectors_are_records:

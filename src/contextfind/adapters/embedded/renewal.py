@@ -123,7 +123,12 @@ class Renewal:
         return sorted(bare, key=lambda view: len(view.segment.vectors))
 
     def _large(self, segment: Segment) -> bool:
-        return self._place.graphs and len(segment.vectors) >= self._place.rules.graph_from
+        return self._place.graphs and bool(self._ranges(segment))
+
+    def _ranges(self, segment: Segment) -> Sequence[tuple[int, int]]:
+        """Return the vectors of each group that is large enough for a net of its own."""
+        spans = map(segment.vector_range, segment.groups)
+        return [(low, high) for low, high in spans if high - low >= self._place.rules.graph_from]
 
     def _merge(self, sources: Sequence[View], *, quiet: bool) -> None:
         """Merge; replace the sources, or leave that to whoever draws the graph.
@@ -210,9 +215,10 @@ class Renewal:
             self.drawn = nodes
             return wanted() and not self._stopping.is_set()
 
-        self.to_draw = len(segment.vectors)
+        ranges = self._ranges(segment)
+        self.to_draw = sum(high - low for low, high in ranges)
         try:
-            return build_graph(segment.vectors, told)
+            return build_graph(segment.vectors, ranges, told)
         finally:
             self.drawn = self.to_draw = 0
 

@@ -8,10 +8,10 @@ class IndexRules:
     """When rows are scanned, walked as a graph, merged and written.
 
     exact_below: so many candidate rows are always scanned (at most .4 ms at 384 dimensions).
-    graph_from: a segment with so many vectors gets a graph; below, a scan is as fast.
+    graph_from: a group of a segment with so many vectors gets a net of neighbours; below, a scan is as fast.
     graph_floor: neighbours asked of a graph of up to 100,000 nodes (recall .99); grows with the root
         of its size (recall falls with size, time hardly rises).
-    oversample: neighbours asked per wanted one, divided by the share of candidates. On 100,000 vectors
+    oversample: neighbours asked per wanted one, divided by the share of candidates in the group. On 100,000 vectors
         drawn to be hard, 100 wanted: 3 finds 98 % of the first ten and 85 % of all, 5 finds 99 % and
         92 %, 8 finds 100 % and 97 % (3.1, 4.5, 5.5 ms a probe).
     read_cost, gather_cost, neighbour_cost: microseconds for a row among adjacent ones, for a row picked

@@ -170,6 +170,11 @@ class Segment:
         order = np.argsort(self.ids)
         return self.ids[order], order
 
+    def vector_range(self, group: Group) -> tuple[int, int]:
+        """Return the half-open range of the vectors of a group."""
+        low, high = group.records
+        return (int(self.vector_start[low]), int(self.vector_start[high]))
+
     def visible(self, account: str, user: str) -> tuple[Group, ...]:
         """Return the groups that a user may see: the shared one and the user's own."""
         owners = ("",) if user == "" else ("", user)

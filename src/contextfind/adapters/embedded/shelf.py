@@ -10,8 +10,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,20 +20,20 @@ from weakref import WeakKeyDictionary
 from pyroaring import BitMap
 
 from contextfind.adapters.embedded.arrays import ArrayFile, Room, map_arrays
-from contextfind.adapters.embedded.graph import Graph, load_graph
+from contextfind.adapters.embedded.graph import Graph, Net, load_net
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
 
 _log = logging.getLogger(__name__)
-_FORMAT = 4
+_FORMAT = 5
 _MANIFEST = "manifest.json"
 _UNFINISHED = "unfinished.tmp"
 _SEGMENT, _GRAPH, _NODES = ".segment", ".graph", ".nodes"
 _BROKEN = (OSError, ValueError, KeyError, TypeError, IndexError, EOFError)
 
-Saver = Callable[[Graph, Path], None]
-_Files = Mapping[str, str]  # of a graph: `links` and `nodes`
+Saver = Callable[[Net, Path], None]
+_Files = Sequence[Mapping[str, Any]]  # of each net: `first`, and the files `links` and `nodes`
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Shelf:
     def load(self) -> Snapshot:
         """Return what was written last, or an empty snapshot when that is not to be trusted.
 
-        Segments are mapped, graphs read: that holds the interpreter, see `load_graph`.
+        Segments are mapped, graphs read: that holds the interpreter, see `load_net`.
         """
         if not (self._directory / _MANIFEST).exists():
             return Snapshot()
@@ -140,12 +141,16 @@ class Shelf:
         if files is not None and not self._maker.graphs:
             self._unread[segment] = files
         elif files is not None:
-            node_of = map_arrays(self._verified(files["nodes"]))["node_of"]
-            graph = load_graph(self._verified(files["links"]), node_of, self._maker.dimension)
-            if len(node_of) != len(segment.vectors):
-                raise ValueError(f"{files['nodes']} is of another segment")
+            graph = Graph(tuple(self._load_net(one) for one in files))
+            if any(net.first + len(net.members) > len(segment.vectors) for net in graph.nets):
+                raise ValueError(f"the graph of {path.name} is of another segment")
             self._graphs[graph] = files
         return View(segment, dead, graph)
+
+    def _load_net(self, files: Mapping[str, Any]) -> Net:
+        node_of = map_arrays(self._verified(files["nodes"]))["node_of"]
+        links = self._verified(files["links"])
+        return load_net(links, int(files["first"]), node_of, self._maker.dimension)
 
     def _write_view(self, view: View, save: Saver | None) -> dict[str, Any]:
         segment, graph = view.segment, view.graph
@@ -161,18 +166,20 @@ class Shelf:
         }
 
     def _write_graph(self, graph: Graph, save: Saver) -> None:
+        try:
+            self._graphs[graph] = [self._write_net(net, save) for net in graph.nets]
+        except OSError as error:  # the rest of the snapshot is worth having without it
+            _log.warning("a graph of %d vectors was not written: %s", graph.vectors, error)
+
+    def _write_net(self, net: Net, save: Saver) -> Mapping[str, Any]:
         def fill_nodes(path: Path) -> None:
             with ArrayFile(path) as file:
-                file.put("node_of", graph.node_of)
+                file.put("node_of", net.node_of)
                 file.seal()
 
-        try:
-            links = self._put_named(lambda path: save(graph, path), _GRAPH)
-            nodes = self._put_named(fill_nodes, _NODES)
-        except OSError as error:  # the rest of the snapshot is worth having without it
-            _log.warning("a graph of %d nodes was not written: %s", graph.nodes, error)
-            return
-        self._graphs[graph] = {"links": links, "nodes": nodes}
+        links = self._put_named(lambda path: save(net, path), _GRAPH)
+        nodes = self._put_named(fill_nodes, _NODES)
+        return {"first": net.first, "links": links, "nodes": nodes}
 
     def _put_named(self, fill: Callable[[Path], None], suffix: str) -> str:
         """Write a file that is called by its digest, and return its name."""
@@ -195,8 +202,11 @@ class Shelf:
         return path
 
     def _sweep(self) -> None:
-        graphs = [*self._graphs.values(), *self._unread.values()]
-        needed = {*self._segments.values(), *(name for files in graphs for name in files.values())}
+        nets = chain(*self._graphs.values(), *self._unread.values())
+        needed = {
+            *self._segments.values(),
+            *(net[kind] for net in nets for kind in ("links", "nodes")),
+        }
         for path in self._directory.iterdir():
             if path.suffix in (_SEGMENT, _GRAPH, _NODES) and path.name not in needed:
                 path.unlink(missing_ok=True)

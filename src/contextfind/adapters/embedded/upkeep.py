@@ -16,7 +16,7 @@ from contextfind.adapters.embedded.aside import POSSIBLE
 from contextfind.adapters.embedded.building import Entry, build_segment
 from contextfind.adapters.embedded.crew import Crew
 from contextfind.adapters.embedded.current import Current
-from contextfind.adapters.embedded.graph import save_graph, save_graph_aside
+from contextfind.adapters.embedded.graph import save_net, save_net_aside
 from contextfind.adapters.embedded.renewal import Place, Renewal
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.segment import Segment
@@ -95,7 +95,7 @@ class Upkeep:
         """Stop what is under way and write the last snapshot, graphs included."""
         self._renewal.stop()
         self._crew.close()
-        self._write(save_graph)
+        self._write(save_net)
 
     def _entry(self, change: Change) -> Entry | None:
         if change.record is None or not change.passages:
@@ -125,7 +125,7 @@ class Upkeep:
         with self._counting:
             self._waiting = False
             self._unwritten = 0
-        self._write(save_graph_aside if POSSIBLE else None)
+        self._write(save_net_aside if POSSIBLE else None)
 
     def _write(self, save: Saver | None) -> None:
         if self._workshop.shelf is None:

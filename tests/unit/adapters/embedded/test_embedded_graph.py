@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from contextfind.adapters.embedded.graph import (
-    Graph,
+    Net,
     available,
     build_graph,
-    load_graph,
+    load_net,
     nodes_of,
-    save_graph,
+    save_net,
 )
 from contextfind.domain.records import Matrix
 from tests.builders import unit, units
@@ -18,10 +18,10 @@ from tests.builders import unit, units
 DIMENSION = 16
 
 
-def build(vectors: Matrix) -> Graph:
-    graph = build_graph(vectors, lambda _: True)
+def build(vectors: Matrix) -> Net:
+    graph = build_graph(vectors, [(0, len(vectors))], lambda _: True)
     assert graph is not None
-    return graph
+    return graph.nets[0]
 
 
 def test_equal_vectors_are_one_node_and_all_of_them_are_found() -> None:
@@ -66,6 +66,18 @@ def test_asking_for_more_than_there_is_gives_all() -> None:
     assert sorted(found) == list(range(20))
 
 
+def test_each_range_has_a_net_of_its_own() -> None:
+    vectors = units([*range(40), *range(30)], DIMENSION)
+    graph = build_graph(vectors, [(0, 40), (45, 70)], lambda _: True)
+    assert graph is not None
+    assert graph.vectors == 65
+    assert graph.over(40) is None
+    net = graph.over(45)
+    assert net is not None
+    assert net.nearest(unit(7, DIMENSION), 1).tolist() == [47]
+    assert set(net.nearest(unit(7, DIMENSION), 99).tolist()) == set(range(45, 70))
+
+
 def test_building_stops_when_told() -> None:
     heard: list[int] = []
 
@@ -73,7 +85,7 @@ def test_building_stops_when_told() -> None:
         heard.append(nodes)
         return nodes == 0
 
-    assert build_graph(units(range(1_500), DIMENSION), told) is None
+    assert build_graph(units(range(1_500), DIMENSION), [(0, 1_500)], told) is None
     assert heard == [0, 1_000]
 
 
@@ -89,20 +101,20 @@ def test_the_same_vectors_give_the_same_graph() -> None:
 def test_a_saved_graph_answers_alike(tmp_path: Path) -> None:
     vectors = units([*range(200), 3, 3], DIMENSION)
     graph = build(vectors)
-    save_graph(graph, tmp_path / "links")
-    again = load_graph(tmp_path / "links", graph.node_of, DIMENSION)
+    save_net(graph, tmp_path / "links")
+    again = load_net(tmp_path / "links", 0, graph.node_of, DIMENSION)
     for seed in range(20):
         question = unit(seed, DIMENSION)
         assert again.nearest(question, 30).tolist() == graph.nearest(question, 30).tolist()
 
 
 def test_a_graph_of_other_vectors_is_refused(tmp_path: Path) -> None:
-    save_graph(build(units(range(50), DIMENSION)), tmp_path / "links")
+    save_net(build(units(range(50), DIMENSION)), tmp_path / "links")
     with pytest.raises(ValueError, match="another number of nodes"):
-        load_graph(tmp_path / "links", np.arange(60, dtype=np.int32), DIMENSION)
+        load_net(tmp_path / "links", 0, np.arange(60, dtype=np.int32), DIMENSION)
     (tmp_path / "short").write_bytes(b"no links")
     with pytest.raises(ValueError, match="no graph"):
-        load_graph(tmp_path / "short", np.arange(60, dtype=np.int32), DIMENSION)
+        load_net(tmp_path / "short", 0, np.arange(60, dtype=np.int32), DIMENSION)
 
 
 def test_most_of_the_nearest_are_found() -> None:
