@@ -15,8 +15,9 @@ from contextfind.domain.records import ContextType, Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
 from contextfind.ports.housekeeping import Chore, Swept
-from contextfind.ports.store import Commit, RecordDraft
+from contextfind.ports.store import Commit, Committed, RecordDraft
 from tests.builders import NOON
+from tests.households import ANN, household
 
 QUIET = 5.0
 A = Uri("viking://resources/a.md")
@@ -211,3 +212,31 @@ async def test_a_reader_has_time_between_a_record_and_its_blob() -> None:
 
     assert [step async for step in LooseBlobs(store, blobs, 1.0, sleep).chore.steps()]
     assert slept == [b"old"]
+
+
+class Watchful(MemoryRecordStore):
+    """Looks at each commit that names a blob whether a watch that begins now would wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blobs = MemoryBlobs()
+        self.waited: list[bool] = []
+        self.watches: list[asyncio.Task[None]] = []
+
+    async def commit(self, commit: Commit) -> Committed:
+        if any(draft.content for draft in commit.put):
+            self.watches.append(asyncio.create_task(self.blobs.watch()))
+            await asyncio.sleep(0)
+            self.waited.append(not self.watches[-1].done())
+        return await super().commit(commit)
+
+
+async def test_every_commit_that_names_a_blob_is_inside_a_filing() -> None:
+    store = Watchful()
+    async with household(store=store) as house:
+        store.blobs = house.blobs
+        await house.writer.write(ANN, A, "# A\n\nA single file.\n", "create")
+        await house.add({"b.md": "# B\n\nOne of a tree.\n", "d/c.md": "# C\n\nAnother.\n"})
+        await asyncio.gather(*store.watches)
+    assert len(store.waited) >= 4  # the file, the tree, and summaries
+    assert all(store.waited)
