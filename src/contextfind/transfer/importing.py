@@ -76,11 +76,6 @@ class Importer:
         for tenant in block.tenants:
             await self._gate.admit(tenant)
         with self._blobs.filing():
-            return await self._file(block, keep_vectors=keep_vectors)
-
-    async def _file(self, block: Block, *, keep_vectors: bool) -> int:
-        """Store the bytes and write the records that name them."""
-        with self._blobs.filing():
             copies = await self._with_bytes(block.entries)
             if not keep_vectors:
                 copies = [replace(copy, vectors=[None] * len(copy.passages)) for copy in copies]
