@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contextfind.adapters.embedded.aside import done_aside
+from contextfind.adapters.embedded.pages import large_pages
 from contextfind.adapters.embedded.postings import Ints, Longs
 from contextfind.adapters.embedded.segment import spread
 from contextfind.domain.records import Matrix, Vector
@@ -129,9 +130,10 @@ def build_graph(
         held = vectors[first:last]
         net = _assemble(_new_index(vectors.shape[1]), first, nodes_of(held))
         firsts = net.members[net.start[:-1]]
-        net.index.init_index(
-            max_elements=net.nodes, ef_construction=_BUILD_EF, M=_LINKS, random_seed=_SEED
-        )
+        with large_pages(filled=False):
+            net.index.init_index(
+                max_elements=net.nodes, ef_construction=_BUILD_EF, M=_LINKS, random_seed=_SEED
+            )
         for begin in range(0, net.nodes, _BLOCK):
             if not told(done + begin):
                 return None
@@ -177,7 +179,8 @@ def load_net(path: Path, first: int, node_of: Ints, dimension: int) -> Net:
     """
     net = _assemble(_new_index(dimension), first, node_of)
     try:
-        net.index.load_index(str(path))
+        with large_pages(filled=True):
+            net.index.load_index(str(path))
     except RuntimeError as error:
         raise ValueError(f"{path.name} is no graph: {error}") from None
     if net.index.get_current_count() != net.nodes:
