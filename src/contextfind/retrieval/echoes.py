@@ -1,7 +1,7 @@
 """Which words of a question stand in a text, as the question spells them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from contextfind.ports import Tokenizer
@@ -20,13 +20,24 @@ class Echoes:
     """
 
     def __init__(self, query: str, tokenizer: Tokenizer) -> None:
-        told = [(piece, frozenset(tokenizer.terms(piece))) for piece in _PIECE.findall(query)]
+        asked = frozenset(
+            tokenizer.terms(query)
+        )  # function words count only where there are no others
+        all_told = [(piece, frozenset(tokenizer.terms(piece))) for piece in _PIECE.findall(query)]
+        told = [(piece, terms) for piece, terms in all_told if not terms.isdisjoint(asked)]
         self._pieces = [(piece, terms, _is_run(piece, terms)) for piece, terms in told]
-        self._terms = frozenset().union(*(terms for _, terms in told))
+        self._terms: frozenset[str] = frozenset().union(*(terms for _, terms in told))
 
-    def within(self, terms: Iterable[str]) -> list[str]:
-        """Return the words and the longest stretches that a text with these terms shares, each once."""
-        present = self._terms.intersection(terms)
+    @property
+    def terms(self) -> AbstractSet[str]:
+        """All terms of all pieces."""
+        return self._terms
+
+    def within(self, present: AbstractSet[str]) -> list[str]:
+        """Return the words and the longest stretches that a text shares, each once.
+
+        present: which of `terms` the text has.
+        """
         found: dict[str, None] = {}
         for piece, own, is_run in self._pieces:
             if is_run:

@@ -21,28 +21,39 @@ class ReasonWriter:
 
     def write(self, hits: Sequence[Chosen], query: str, judge: Judge) -> Sequence[str]:
         """Return one reason per hit, in order."""
-        echoes = Echoes(query, self._tokenizer)
-        return [self._reason(hit, echoes, judge) for hit in hits]
+        words = self._words([_telling(hit) for hit in hits], Echoes(query, self._tokenizer))
+        return [_reason(hit, shared, judge) for hit, shared in zip(hits, words, strict=True)]
 
-    def _reason(self, chosen: Chosen, echoes: Echoes, judge: Judge) -> str:
-        scored, passage = chosen.scored, chosen.passage
-        parts: list[str] = []
-        if passage is not None and passage.heading:
-            parts.append(f"section '{passage.heading}'")
-        if passage is not None and scored.hit.words > 0:
-            terms = self._tokenizer.terms(passage.indexed_text)
-            shared = echoes.within(terms)[:_MAX_WORDS]
-            if shared:
-                parts.append(f"words: {', '.join(shared)}")
-        meaning = judge.meaning(scored.hit)
-        if meaning is not None:
-            parts.append(f"meaning {meaning:.2f}")
-        if scored.score > scored.own:
-            is_file = scored.hit.level is Level.DETAIL
-            parts.append("its directory matches" if is_file else "files below it match")
-        if chosen.twins:
-            parts.append(_elsewhere(chosen.twins))
-        return ", ".join(parts) or "near the question"
+    def _words(self, texts: Sequence[str | None], echoes: Echoes) -> Sequence[Sequence[str]]:
+        """Return which words of the question each text shares, none for None."""
+        told = [text for text in texts if text is not None]
+        present = iter(self._tokenizer.shared(told, echoes.terms))
+        return [() if text is None else echoes.within(next(present))[:_MAX_WORDS] for text in texts]
+
+
+def _telling(chosen: Chosen) -> str | None:
+    """Return the text whose words are told, None where there is none or it shares none."""
+    if chosen.passage is None or chosen.scored.hit.words <= 0:
+        return None
+    return chosen.passage.indexed_text
+
+
+def _reason(chosen: Chosen, words: Sequence[str], judge: Judge) -> str:
+    scored, passage = chosen.scored, chosen.passage
+    parts: list[str] = []
+    if passage is not None and passage.heading:
+        parts.append(f"section '{passage.heading}'")
+    if words:
+        parts.append(f"words: {', '.join(words)}")
+    meaning = judge.meaning(scored.hit)
+    if meaning is not None:
+        parts.append(f"meaning {meaning:.2f}")
+    if scored.score > scored.own:
+        is_file = scored.hit.level is Level.DETAIL
+        parts.append("its directory matches" if is_file else "files below it match")
+    if chosen.twins:
+        parts.append(_elsewhere(chosen.twins))
+    return ", ".join(parts) or "near the question"
 
 
 def _elsewhere(twins: Sequence[Scored]) -> str:

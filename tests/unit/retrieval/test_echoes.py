@@ -7,7 +7,9 @@ TOKENIZER = WordTokenizer()
 
 
 def shared(query: str, text: str) -> list[str]:
-    return Echoes(query, TOKENIZER).within(set(TOKENIZER.terms(text)))
+    echoes = Echoes(query, TOKENIZER)
+    (present,) = TOKENIZER.shared([text], echoes.terms)
+    return echoes.within(present)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,8 @@ def shared(query: str, text: str) -> list[str]:
         ("вопрос", "вопрос", ["вопрос"]),
         ("canary canary", "canary", ["canary"]),
         ("something else", "nothing of it", []),
+        ("can it be the canary", "the being of a canary", ["canary"]),
+        ("who are you", "who are you", ["who", "are", "you"]),
         ("", "text", []),
     ],
 )

@@ -144,3 +144,46 @@ def test_more_words_than_are_kept_change_nothing(monkeypatch: pytest.MonkeyPatch
     tokenizer = WordTokenizer()
     text = "One word, two words, three words; a_much_longer_identifier_than_is_kept()"
     assert tokenizer.terms(text) == tokenizer.terms(text) == TOKENIZER.terms(text)
+
+
+PIECES = [
+    "dying",
+    "vyings",
+    "being",
+    "happy",
+    "Parse",
+    "HTTP",
+    "user",
+    "the",
+    "ing",
+    "ies",
+    "ied",
+    "ational",
+    "ization",
+    "es",
+    "'s",
+    "_",
+    "-",
+    "2",
+    ".1",
+    "v",
+    "c++",
+    "中文",
+    "é",
+    " ",
+    "\n",
+    "\t",
+    "\x0b",
+]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(st.characters(max_codepoint=127), max_size=3))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS.map("".join), TEXTS.map("".join), st.data())
+def test_the_terms_that_a_text_shares_are_found_without_taking_all(
+    text: str, other: str, data: st.DataObject
+) -> None:
+    known = sorted({*TOKENIZER.terms(text), *TOKENIZER.terms(other), "the", "zebra"})
+    wanted = data.draw(st.sets(st.sampled_from(known)))
+    shared = TOKENIZER.shared([text, other], wanted)
+    assert shared == [wanted & set(TOKENIZER.terms(one)) for one in (text, other)]
