@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 _RECORDS = 2_000  # whose names are read at once: some 5 ms of a reader
 _SHELVES = 16  # looked at in one step, where nothing is to be taken away
 _BREATH = 0.02  # seconds between two steps: whoever came meanwhile goes first
-_PATIENCE = 120  # quiet times: so long a house may be written to without a pause, then it is tidied all the same
+_PATIENCE = 120  # quiet times that a round waits for pauses; then it goes on beside whoever writes
 _REST = 12  # quiet times between two rounds: of a minute, one over a million records takes 3 s
 _DAY = 86_400.0  # seconds until the next round where nobody writes: some things go by their age
 
@@ -37,18 +37,20 @@ class Hours:
 class Housekeeper:
     """Does the chores, one after the other, each in small steps, after there was something to write.
 
-    A round begins, and goes on after each step, when nobody has written for `quiet` seconds; where that never
-    happens, after 120 times as long. It may be cancelled at any moment.
+    A round begins, and goes on after each step, when nobody has written for `quiet` seconds. It waits for that
+    120 times as long, all in all, and goes on all the same then. It may be cancelled at any moment.
     """
 
     def __init__(self, chores: Sequence[Chore], hours: Hours) -> None:
         self._chores = chores
         self._hours = hours
         self._seen = -1  # the first round is for what a former process left
+        self._patience = _PATIENCE
 
     async def run(self) -> None:
         """Make rounds until cancelled."""
         while True:
+            self._patience = _PATIENCE
             await self._due()
             self._seen = self._hours.writes()
             for chore in self._chores:
@@ -83,8 +85,9 @@ class Housekeeper:
             await self._quiet()
 
     async def _quiet(self) -> None:
-        """Return when nobody has written for a while, or everybody for too long."""
-        for _ in range(_PATIENCE):
+        """Return when nobody has written for a while, or when this round has waited long enough."""
+        while self._patience > 0:
+            self._patience -= 1
             before = self._hours.writes()
             await self._hours.sleep(self._hours.quiet)
             if self._hours.writes() == before:

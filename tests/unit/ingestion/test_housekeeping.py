@@ -129,8 +129,10 @@ async def test_a_house_that_is_never_quiet_is_tidied_all_the_same() -> None:
     day.happen = happen
     work = Work(day)
     await live(day, work)
-    assert 300 < work.begun[0] < 900
-    assert len(work.begun) >= 3
+    rounds = work.begun[::3]
+    assert all(600 <= later - sooner <= 700 for sooner, later in pairwise([0.0, *rounds]))
+    assert all(end - begin < 1 for begin, end in zip(rounds, work.begun[2::3], strict=True))
+    assert len(rounds) == 6
 
 
 async def test_what_refuses_is_left_for_later_and_the_others_go_on(
