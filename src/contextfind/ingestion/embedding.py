@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import Matrix
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Embedder, PendingText, RecordStore
 
@@ -35,11 +36,13 @@ class EmbeddingWorker:
         embedder: Embedder,
         pulse: Pulse,
         timer: Callable[[], float],
+        courtesy: Courtesy | None = None,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._pulse = pulse
         self._timer = timer
+        self._courtesy = courtesy or Courtesy()
         self._step = _SMALLEST
         self.failing = ""
         self.refusing = ""
@@ -77,6 +80,7 @@ class EmbeddingWorker:
         if not texts:
             self.refusing = self._last_refusal if waiting else ""
             return False
+        await self._courtesy.give_way()
         started = self._timer()
         rows = await self._rows(texts)
         self._in_a_row = 0

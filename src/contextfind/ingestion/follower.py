@@ -4,12 +4,16 @@ import asyncio
 import logging
 
 from contextfind.domain.errors import UnavailableError
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import RecordStore, SearchIndex
 
 _log = logging.getLogger(__name__)
 
 _BATCH = 2_000  # changes per step: with 384-dimensional vectors some 5 MB, so memory stays flat
+_STEP = (
+    500  # once it has caught up: some 70 ms of work, so that a search is not long in its company
+)
 _RETRY_SECONDS = 1.0
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
 
@@ -21,10 +25,13 @@ class Follower:
     come they are followed together, which costs less, and leaves the other half to the searches.
     """
 
-    def __init__(self, store: RecordStore, index: SearchIndex, pulse: Pulse) -> None:
+    def __init__(
+        self, store: RecordStore, index: SearchIndex, pulse: Pulse, courtesy: Courtesy | None = None
+    ) -> None:
         self._store = store
         self._index = index
         self._pulse = pulse
+        self._courtesy = courtesy or Courtesy()
         self._caught_up = asyncio.Event()
         self._target = 0  # where the log stood at start
         self._there = 0
@@ -85,7 +92,11 @@ class Follower:
 
     async def _step(self) -> bool:
         """Hand over one batch; return whether there was one."""
-        changes = await self._store.changes(self._there, _BATCH)
+        if self._caught_up.is_set():
+            await self._courtesy.give_way()
+        changes = await self._store.changes(
+            self._there, _STEP if self._caught_up.is_set() else _BATCH
+        )
         if changes:
             await self._index.follow(changes)
             self._there = changes[-1].position

@@ -66,8 +66,9 @@ def start_workers(
     housekeeper: Housekeeper | None,
 ) -> Workers:
     """Start what runs behind the requests."""
-    follower = Follower(engines.store, engines.index, pulse)
-    embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer)
+    courtesy = desk.courtesy
+    follower = Follower(engines.store, engines.index, pulse, courtesy)
+    embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer, courtesy)
     summaries = SummaryWorker(desk, pulse, engines.author)
     uses = Uses(engines.store)
     tasks = {
@@ -78,7 +79,7 @@ def start_workers(
     }
     if housekeeper is not None:
         tasks["housekeeper"] = _task("housekeeper", housekeeper.run())
-    return Workers(follower, embedding, summaries, uses, desk.courtesy, tasks)
+    return Workers(follower, embedding, summaries, uses, courtesy, tasks)
 
 
 def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
