@@ -1,8 +1,10 @@
 """The identity store in `contextfind.db`."""
 
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.rows import microseconds, moment_of
@@ -20,14 +22,24 @@ _ACCOUNTS = (
     " AND removed_at IS NULL) FROM accounts ORDER BY id"
 )
 
+_KNOWN_SECONDS = 1.0
+_KEYS_KNOWN = 1_000
+T = TypeVar("T")
+
 _KeyRow = tuple[str, str, str, Role, str, str, str, int, int | None]
 
 
 class SqliteIdentityStore:
-    """`IdentityStore` in a database file."""
+    """`IdentityStore` in a database file.
+
+    A key that was just looked up is known without the file until anything is written, and for a second at
+    most: a write whose caller has gone may come through unseen.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: dict[str, tuple[Key, float]] = {}  # by digest, until when
+        self._writes = 0
 
     async def add_account(self, account: str, admin: str, now: datetime) -> None:
         """See `IdentityStore.add_account`."""
@@ -40,7 +52,7 @@ class SqliteIdentityStore:
             connection.execute("INSERT INTO accounts VALUES (?, ?)", (account, microseconds(now)))
             _insert_user(connection, User(account, admin, "admin", now))
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def add_user(
         self, account: str, user: str, role: Role, now: datetime, *, restore: bool = False
@@ -62,7 +74,7 @@ class SqliteIdentityStore:
                 (role, account, user),
             )
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def remove_user(self, account: str, user: str, now: datetime) -> int:
         """See `IdentityStore.remove_user`."""
@@ -75,7 +87,7 @@ class SqliteIdentityStore:
             )
             return _revoke_all(connection, account, user)
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def set_role(self, account: str, user: str, role: Role) -> None:
         """See `IdentityStore.set_role`."""
@@ -86,7 +98,7 @@ class SqliteIdentityStore:
                 "UPDATE users SET role = ? WHERE account = ? AND id = ?", (role, account, user)
             )
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def accounts(self) -> Sequence[Account]:
         """See `IdentityStore.accounts`."""
@@ -122,7 +134,7 @@ class SqliteIdentityStore:
                 _revoke_all(connection, owner.account, owner.user)
             _insert_key(connection, key)
 
-        await self._database.write(work)
+        await self._write(work)
 
     async def rotate(self, key: Key, secret: Secret, now: datetime) -> Key:
         """See `IdentityStore.rotate`."""
@@ -143,12 +155,23 @@ class SqliteIdentityStore:
             )
             return _keys_where(connection, "WHERE keys.id = ?", (key.id,))[0]
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def key(self, digest: str) -> Key | None:
         """See `IdentityStore.key`."""
+        now = time.monotonic()
+        known, until = self._known.get(digest, (None, 0.0))
+        if known is not None and now < until:
+            return known
+        writes = self._writes
         found = await self._select("WHERE digest = ?", (digest,))
-        return found[0] if found else None
+        if not found:
+            return None
+        if writes == self._writes:  # else it may be what was there before
+            if len(self._known) >= _KEYS_KNOWN:
+                self._known.clear()
+            self._known[digest] = found[0], now + _KNOWN_SECONDS
+        return found[0]
 
     async def keys(self, account: str | None = None) -> Sequence[Key]:
         """See `IdentityStore.keys`."""
@@ -163,7 +186,7 @@ class SqliteIdentityStore:
         def work(connection: sqlite3.Connection) -> bool:
             return connection.execute("DELETE FROM keys WHERE id = ?", (key_id,)).rowcount > 0
 
-        return await self._database.write(work)
+        return await self._write(work)
 
     async def used(self, key_id: str, now: datetime) -> None:
         """See `IdentityStore.used`."""
@@ -173,7 +196,14 @@ class SqliteIdentityStore:
                 "UPDATE keys SET last_used_at = ? WHERE id = ?", (microseconds(now), key_id)
             )
 
-        await self._database.write(work)
+        await self._write(work)
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return await self._database.write(work)
+        finally:
+            self._writes += 1
+            self._known.clear()
 
     async def _select(self, rest: str, values: tuple[str, ...]) -> Sequence[Key]:
         return await self._database.read(lambda connection: _keys_where(connection, rest, values))
