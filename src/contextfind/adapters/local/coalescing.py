@@ -9,7 +9,7 @@ from contextfind.domain.records import Matrix, Vector
 
 
 class Coalescer:
-    """Answers texts one at a time; those that wait for the engine together go in one call.
+    """Answers texts one at a time; those that wait for the engine together go in one call, equal ones once.
 
     compute: runs in `executor`, one row per text. most: texts in one call; 16 share a call's fixed
         costs (measured: a quarter less time per text) and keep the wait behind it short.
@@ -43,13 +43,14 @@ class Coalescer:
                 batch.append((text, answer))
         if not batch:
             return
+        texts = list(dict.fromkeys(text for text, _ in batch))
         try:
-            rows = self._compute([text for text, _ in batch])
+            rows = dict(zip(texts, self._compute(texts), strict=True))
         except (
             BaseException
         ) as error:  # whatever it is belongs to those who wait, not to this thread
             for _, answer in batch:
                 answer.set_exception(error)
             raise
-        for (_, answer), row in zip(batch, rows, strict=True):
-            answer.set_result(row)
+        for text, answer in batch:
+            answer.set_result(rows[text])
