@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import io
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable
@@ -147,4 +149,36 @@ def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
         named = len(numbers) + DIRECTORIES + 2  # bodies, overviews, those of notes and its parent
         assert until(lambda: len(blobs(server.data)) <= named), server.output()
         assert contents(server, numbers) == wanted
+        assert server.find("marker7q closes it", limit=1, level=2)[0]["uri"] == uri(7)
+
+
+def compacting(data: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "contextfind.cli", "compact", "--data", str(data)]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
+
+
+@pytest.mark.slow  # starts six processes
+def test_kill_9_in_the_middle_of_compact_leaves_the_data_whole(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    numbers = range(40)
+    with ServerProcess(data) as server:
+        server.start({"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0"}).wait_healthy()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda n: replace(server, n, f"passing {body(n)}"), numbers))
+            list(pool.map(lambda n: replace(server, n, body(n)), numbers))
+        settle(server)
+        assert server.stop() == 0
+    before = size(data)
+    for milliseconds in (5, 20, 60, 150):
+        with compacting(data) as process:
+            assert until((data / "contextfind.pid").exists)  # it has the data open
+            time.sleep(milliseconds / 1000)  # noqa: TID251 - whatever it is doing then
+            process.kill()
+        (data / "contextfind.pid").unlink(missing_ok=True)
+    with compacting(data) as process:
+        assert process.wait(SECONDS) == 0
+    assert size(data) < before
+    with ServerProcess(data) as server:
+        server.start().wait_healthy()
+        assert contents(server, numbers) == [body(number) for number in numbers]
         assert server.find("marker7q closes it", limit=1, level=2)[0]["uri"] == uri(7)
