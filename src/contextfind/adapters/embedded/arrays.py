@@ -15,6 +15,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from contextfind.adapters.embedded.pages import let_go
+
 _MARK = b"arrays 1"
 _TAIL = 16  # bytes: length of the table, and the mark
 _ALIGNED = 64  # a cache line, and as much as any instruction of numpy asks for
@@ -46,6 +48,7 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self._file = path.open("w+b")
         self._end = 0
+        self._filled: list[mmap.mmap] = []
         self._table: dict[str, tuple[str, tuple[int, ...], int]] = {}
 
     def __enter__(self) -> Self:
@@ -89,14 +92,17 @@ class ArrayFile:
         _reserve(self._file.fileno(), offset, size)
         skipped = offset % mmap.ALLOCATIONGRANULARITY
         pages = mmap.mmap(self._file.fileno(), size + skipped, offset=offset - skipped)
+        self._filled.append(pages)
         return np.frombuffer(pages, kind, size // kind.itemsize, skipped).reshape(shape)
 
     def seal(self) -> None:
-        """Write the table; what was filled in place is in the file by then or will be."""
+        """Write the table; what was filled in place is in the file by then."""
         table = json.dumps(self._table).encode()
         self._file.seek(self._end)
         self._file.write(table + len(table).to_bytes(_TAIL - len(_MARK), "little") + _MARK)
         self._file.flush()
+        for pages in self._filled:
+            let_go(pages)
 
     def _place(self, name: str, kind: np.dtype[Any], shape: tuple[int, ...]) -> int:
         offset = -(-self._end // _ALIGNED) * _ALIGNED

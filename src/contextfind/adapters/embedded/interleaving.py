@@ -12,7 +12,7 @@ import numpy as np
 from contextfind.adapters.embedded.postings import Longs
 
 _Item = TypeVar("_Item", str, tuple[str, str, str])
-_STEP = 8_000  # items of each list in one step: some milliseconds
+_STEP = 4_000  # items of each list in one step: some milliseconds
 
 
 def interleave(parts: Sequence[Sequence[_Item]]) -> tuple[list[_Item], list[Longs]]:

@@ -129,8 +129,8 @@ def _split(sources: Sequence[Source], values: Longs) -> list[Longs]:
 
 def _runs(keys: Sequence[Key], key_of: Longs) -> tuple[list[Key], Longs]:
     """Return the keys that ascending places name and where each begins, the end put last."""
-    places, begins = np.unique(key_of, return_index=True)
-    return [keys[place] for place in places.tolist()], np.append(begins, len(key_of))
+    begins = np.flatnonzero(np.diff(key_of, prepend=-1))
+    return [keys[place] for place in key_of[begins].tolist()], np.append(begins, len(key_of))
 
 
 def _starts(starts: Sequence[Longs], runs: Sequence[_Run]) -> Longs:
@@ -154,7 +154,7 @@ def _places(size: int, old: Longs, new: Longs) -> Longs:
 
 def _merge_names(sources: Sequence[Source]) -> tuple[list[str], Longs]:
     """Return the names still in use and the place of each kept record's name."""
-    used = [np.unique(s.segment.name_of[s.kept]).astype(np.int64) for s in sources]
+    used = [np.flatnonzero(np.bincount(s.segment.name_of[s.kept])) for s in sources]
     texts = [
         [s.segment.names[place] for place in places.tolist()]
         for s, places in zip(sources, used, strict=True)

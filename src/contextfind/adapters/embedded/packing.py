@@ -30,6 +30,7 @@ _COLUMNS = (
     "pairs",
     "vectors",
 )
+_STEP = 50_000  # texts that are joined at once
 _Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -57,8 +58,10 @@ def pack_segment(segment: Segment, file: ArrayFile) -> None:
     file.seal()
 
 
-def unpack_segment(path: Path) -> Segment:
+def unpack_segment(path: Path, made: Segment | None = None) -> Segment:
     """Return what `pack_segment` wrote, its columns still on disk until they are looked at.
+
+    made: what was written, if it is at hand; its texts are shared instead of being read.
 
     Raises:
         OSError, ValueError, KeyError, TypeError: the file cannot be read, or is something else.
@@ -72,18 +75,23 @@ def unpack_segment(path: Path) -> Segment:
     )
     return Segment(
         groups=groups,
-        folders=_texts(arrays, "folders"),
-        names=_texts(arrays, "names"),
-        words=_postings(arrays, "words"),
-        tags=_postings(arrays, "tags"),
+        folders=_texts(arrays, "folders") if made is None else made.folders,
+        names=_texts(arrays, "names") if made is None else made.names,
+        words=_postings(arrays, "words", None if made is None else made.words),
+        tags=_postings(arrays, "tags", None if made is None else made.tags),
         **{name: arrays[name] for name in _COLUMNS},
     )
 
 
 def _put_texts(file: ArrayFile, name: str, texts: Sequence[str]) -> None:
-    joined = "".join(texts).encode("utf-8", "surrogatepass")
-    file.put(name, np.frombuffer(joined, np.uint8))
-    file.put(f"{name}.sizes", np.array([len(text) for text in texts], np.int64))
+    """Add texts, in steps so small that nobody waits for the interpreter."""
+    joined, sizes = [np.zeros(0, np.uint8)], [np.zeros(0, np.int64)]
+    for begin in range(0, len(texts), _STEP):
+        piece = texts[begin : begin + _STEP]
+        joined.append(np.frombuffer("".join(piece).encode("utf-8", "surrogatepass"), np.uint8))
+        sizes.append(np.array([len(text) for text in piece], np.int64))
+    file.put(name, np.concatenate(joined))
+    file.put(f"{name}.sizes", np.concatenate(sizes))
 
 
 def _texts(arrays: _Arrays, name: str) -> list[str]:
@@ -92,6 +100,6 @@ def _texts(arrays: _Arrays, name: str) -> list[str]:
     return [joined[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def _postings(arrays: _Arrays, name: str) -> Postings:
-    start, members, counts = (arrays[f"{name}.{part}"] for part in ("start", "members", "counts"))
-    return Postings(_texts(arrays, f"{name}.keys"), start, members, counts)
+def _postings(arrays: _Arrays, name: str, made: Postings | None) -> Postings:
+    keys = _texts(arrays, f"{name}.keys") if made is None else made.keys
+    return Postings(keys, *(arrays[f"{name}.{part}"] for part in ("start", "members", "counts")))

@@ -20,6 +20,7 @@ from contextfind.adapters.embedded.current import Current
 from contextfind.adapters.embedded.graph import Graph, build_graph
 from contextfind.adapters.embedded.growth import Size, choose, gather
 from contextfind.adapters.embedded.merging import Site, Source, StoppedError, merge_segments
+from contextfind.adapters.embedded.pages import let_go, mapping_of
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.shelf import Shelf
@@ -169,6 +170,9 @@ class Renewal:
         self._current.swap(sources, merged, graph)
         with self._planning:
             self._taken.difference_update(view.segment for view in sources)
+        for pages in (mapping_of(view.segment.ids) for view in sources):
+            if pages is not None:
+                let_go(pages)
 
     def _draw_when_quiet(self) -> None:
         """Draw what lacks a graph most, or have merged what has some; one of both."""

@@ -86,12 +86,15 @@ class Shelf:
         """
         self._directory.mkdir(parents=True, exist_ok=True)
 
+        made: list[Segment] = []
+
         def fill(path: Path) -> None:
             with ArrayFile(path) as file:
-                pack_segment(make(file), file)
+                made.append(make(file))
+                pack_segment(made[0], file)
 
         name = self._put_named(fill, _SEGMENT)
-        segment = unpack_segment(self._directory / name)
+        segment = unpack_segment(self._directory / name, made[0])
         self._segments[segment] = name
         return segment
 

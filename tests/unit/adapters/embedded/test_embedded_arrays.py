@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from contextfind.adapters.embedded import interleaving
 from contextfind.adapters.embedded.arrays import ArrayFile, map_arrays
 from contextfind.adapters.embedded.interleaving import interleave
+from contextfind.adapters.embedded.pages import let_go, mapping_of
 
 
 def test_arrays_come_back_aligned_and_read_only(tmp_path: Path) -> None:
@@ -59,3 +60,18 @@ def test_lists_are_interleaved_whatever_the_step(parts: list[list[str]], step: i
         merged, places = interleave(parts)
     assert merged == sorted(set().union(*parts))
     assert [[merged[place] for place in own.tolist()] for own in places] == parts
+
+
+def test_pages_that_were_let_go_are_read_again(tmp_path: Path) -> None:
+    with ArrayFile(tmp_path / "one") as file:
+        file.empty("numbers", (100_000,), np.int64)[:] = np.arange(100_000)
+        file.seal()
+    numbers = map_arrays(tmp_path / "one")["numbers"]
+    pages = mapping_of(numbers[5:])
+    assert pages is not None
+    let_go(pages)
+    assert int(numbers.sum()) == 4_999_950_000
+
+
+def test_memory_of_its_own_is_no_mapping() -> None:
+    assert mapping_of(np.zeros((3, 4)).reshape(-1)[1:]) is None
