@@ -2,10 +2,8 @@
 
 import asyncio
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +18,6 @@ CALIBRATION = Calibration(floor=0.1, span=0.5)  # unrelated passages .08, right 
 MAX_CHARACTERS = 8_000
 _CACHED_TERMS = 50_000
 _TEXTS_AT_ONCE = 16  # half a millisecond on the event loop; more of them have a thread
-_COMMON_COUNTS = tuple(1.0 + math.log(count) for count in range(1, 65))
 
 
 class HashEmbedder:
@@ -37,7 +34,7 @@ class HashEmbedder:
         self._fingerprint = f"hash:words:{dimension}:{recipe}"
         self._calibration = calibration
         self._tokenizer: Tokenizer = WordTokenizer()
-        self._place = lru_cache(_CACHED_TERMS)(self._place_slowly)
+        self._places = _Places(dimension)
 
     @property
     def dimension(self) -> int:
@@ -75,25 +72,35 @@ class HashEmbedder:
 
     def _rows(self, texts: Sequence[str]) -> Matrix:
         places: list[int] = []
-        weights: list[float] = []
-        for start in range(0, len(texts) * self._dimension, self._dimension):
-            text = plain_text(texts[start // self._dimension][:MAX_CHARACTERS])
-            for term, count in Counter(self._tokenizer.terms(text)).items():
-                place, sign = self._place(term)
-                places.append(start + place)
-                weights.append(sign * _weight(count))
-        size = len(texts) * self._dimension
-        sums = np.bincount(np.array(places, np.intp), weights, minlength=size)
-        rows: Matrix = sums.reshape(len(texts), self._dimension).astype(np.float32)
+        counts: list[int] = []
+        sizes: list[int] = []
+        for text in texts:
+            bag = Counter(self._tokenizer.terms(plain_text(text[:MAX_CHARACTERS])))
+            places.extend(map(self._places.__getitem__, bag))
+            counts.extend(bag.values())
+            sizes.append(len(bag))
+        row_of = np.repeat(np.arange(len(texts)), np.array(sizes, np.intp))
+        at = row_of * (2 * self._dimension) + np.array(places, np.intp)
+        weights = 1.0 + np.log(np.array(counts, np.float64))
+        size = len(texts) * 2 * self._dimension
+        sums = np.bincount(at, weights, minlength=size).reshape(len(texts), 2, self._dimension)
+        rows: Matrix = (sums[:, 0] - sums[:, 1]).astype(np.float32)
         rows[~rows.any(axis=1), 0] = 1.0
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return rows
 
-    def _place_slowly(self, term: str) -> tuple[int, float]:
+
+class _Places(dict[str, int]):
+    """Where a term counts, by its hash: below `dimension` with a plus, from there on with a minus."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+
+    def __missing__(self, term: str) -> int:
         digest = hashlib.blake2b(term.encode(), digest_size=8).digest()
         number = int.from_bytes(digest, "big")
-        return (number >> 1) % self._dimension, 1.0 if number & 1 else -1.0
-
-
-def _weight(count: int) -> float:
-    return _COMMON_COUNTS[count - 1] if count <= len(_COMMON_COUNTS) else 1.0 + math.log(count)
+        place = (number >> 1) % self._dimension + (0 if number & 1 else self._dimension)
+        if len(self) >= _CACHED_TERMS:
+            self.clear()
+        self[term] = place
+        return place
