@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
@@ -83,13 +84,15 @@ class Rooms:
         return [*told, ("database", await self.compaction.rewrite())]
 
 
-def build_housekeeper(settings: Settings, rooms: Rooms, around: Surroundings) -> Housekeeper | None:
+def build_housekeeper(
+    settings: Settings, rooms: Rooms, index: EmbeddedIndex, around: Surroundings
+) -> Housekeeper | None:
     """Return who tidies up between the writes, None where the settings say never."""
     quiet = settings.storage.idle_seconds
     if quiet == 0:
         return None
     compaction = rooms.compaction
-    chores = [*compaction.chores, *rooms.chores(around.clock, _GRACE)]
+    chores = [*compaction.chores, *rooms.chores(around.clock, _GRACE), _Index(index).chore]
     hours = Hours(lambda: compaction.writes, max(quiet, _SHORTEST), around.timer)
     return Housekeeper(chores, hours)
 
@@ -123,3 +126,17 @@ class _Uploads:
 
     async def _steps(self) -> AsyncGenerator[Swept, None]:
         yield Swept(await self.shelf.sweep(UPLOADS))
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Drops what is dead in the search index, and writes it down."""
+
+    index: EmbeddedIndex
+
+    @property
+    def chore(self) -> Chore:
+        return Chore("dead records of the index", self._steps)
+
+    async def _steps(self) -> AsyncGenerator[Swept, None]:
+        yield Swept(await self.index.tidy())

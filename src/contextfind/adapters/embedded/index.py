@@ -91,6 +91,12 @@ class EmbeddedIndex:
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._follower, self._upkeep.apply, changes)
 
+    async def tidy(self) -> int:
+        """Drop dead records where that is cheap and write the snapshot; return how many were dropped."""
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._follower, self._upkeep.tidy)
+
     async def rest(self) -> None:
         """Return when there is nothing more to merge, to draw or to write behind the searches."""
         await asyncio.to_thread(self._crew.rest)

@@ -71,6 +71,19 @@ class Renewal:
             self._replace(chosen, merged, None)
         self.consider()
 
+    def tidy(self) -> int:
+        """Write segments without a graph again where records of them are dead; return how many were.
+
+        Those with a graph wait until `rewrite_dead` of them are.
+        """
+        with self._planning:
+            plain = [view for view in self._free() if view.graph is None and view.dead]
+            chosen = [v for v in plain if v.segment.rows < self._place.rules.graph_from]
+            self._taken.update(view.segment for view in chosen)
+        if chosen:
+            self._replace(chosen, self._merged(chosen), None)
+        return sum(len(view.dead) for view in chosen)
+
     def consider(self) -> None:
         """Begin what is due, unless it is under way."""
         with self._planning:

@@ -50,6 +50,7 @@ class Upkeep:
         self._renewal = Renewal(self._current, place, crew, self._write_soon)
         self._counting = threading.Lock()
         self._unwritten = 0  # rows followed since the last snapshot on disk
+        self._written = 0  # its position
         self._waiting = False  # a write is queued; it takes the snapshot of when it begins
 
     @property
@@ -66,6 +67,7 @@ class Upkeep:
         """Begin with what is on the shelf."""
         if self._workshop.shelf is not None:
             self._current.begin(self._workshop.shelf.load())
+            self._written = self._current.snapshot.position
             self._renewal.consider()
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -90,6 +92,17 @@ class Upkeep:
             due = self._unwritten >= self._workshop.rules.write_after
         if due:
             self._write_soon()
+
+    def tidy(self) -> int:
+        """Drop dead records where that is cheap, have what is not on disk written; return how many.
+
+        To be called when there is nothing else to do.
+        """
+        dropped = self._renewal.tidy()
+        self._renewal.consider()
+        if dropped or self._written != self._current.snapshot.position:
+            self._write_soon()
+        return dropped
 
     def close(self) -> None:
         """Stop what is under way and write the last snapshot, graphs included."""
@@ -130,8 +143,10 @@ class Upkeep:
     def _write(self, save: Saver | None) -> None:
         if self._workshop.shelf is None:
             return
+        snapshot = self._current.snapshot
         try:
-            self._workshop.shelf.write(self._current.snapshot, save)
+            self._workshop.shelf.write(snapshot, save)
+            self._written = snapshot.position
         except OSError as error:
             _log.warning(
                 "the search index was not written and will follow the log again: %s", error

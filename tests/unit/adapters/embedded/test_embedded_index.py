@@ -109,6 +109,36 @@ async def test_a_snapshot_written_behind_keeps_the_graphs_that_were_written(
     await again.aclose()
 
 
+async def test_tidying_drops_dead_records_and_writes_what_is_not_on_disk(tmp_path: Path) -> None:
+    index = await opened(tmp_path, replace(LOW, graph_from=1_000))
+    await index.follow(changes(10))
+    await index.follow([make_removal(50, 1), make_removal(51, 2)])
+    assert (index.stats()["records"], index.stats()["rows"]) == (8, 10)
+    assert await index.tidy() == 2
+    await index.rest()
+    assert (index.stats()["records"], index.stats()["rows"]) == (8, 8)
+    on_disk = Shelf(tmp_path, Maker(DIMENSION, "tests", graphs=True)).load()
+    assert on_disk.position == 51
+    assert [view.segment.size for view in on_disk.views] == [8]
+    written = (tmp_path / "manifest.json").stat().st_mtime_ns
+    assert await index.tidy() == 0
+    await index.rest()
+    assert (tmp_path / "manifest.json").stat().st_mtime_ns == written
+    await index.aclose()
+    with pytest.raises(UnavailableError):
+        await index.tidy()
+
+
+async def test_tidying_leaves_a_graph_alone_that_few_died_in() -> None:
+    index = await opened(None)
+    await index.follow(changes(30))
+    await index.rest()
+    await index.follow([make_removal(50, 1)])
+    assert await index.tidy() == 0
+    assert index.stats()["graph_rows"] == 30
+    await index.aclose()
+
+
 async def test_removed_records_leave_no_segment_behind() -> None:
     index = await opened(None)
     await index.follow(changes(3))
