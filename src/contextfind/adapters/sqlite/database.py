@@ -3,14 +3,13 @@
 import asyncio
 import contextlib
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
 from contextfind.adapters.sqlite.bell import Bell
 from contextfind.adapters.sqlite.committing import last_position
+from contextfind.adapters.sqlite.readers import Readers
 from contextfind.adapters.sqlite.schema import migrate
 from contextfind.adapters.sqlite.writer import Writer
 from contextfind.domain.errors import UnavailableError
@@ -45,9 +44,7 @@ class Database:
             connection = self._connected()
         self.bell = Bell(last_position(connection))
         self._writer = Writer(connection, lambda writing: self.bell.ring(last_position(writing)))
-        self._local = threading.local()
-        self._open: list[sqlite3.Connection] = []
-        self._readers = ThreadPoolExecutor(_READERS, "sqlite-reader")
+        self._readers = Readers(self._reader, _READERS)
         self._closed = False
         self._writes = 0
 
@@ -85,11 +82,19 @@ class Database:
             UnavailableError: the file refuses, or the store is closed.
 
         """
+        return await self.glance(lambda connection: _at_once(connection, work))
+
+    async def glance(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` of a single statement, which sees one state of the data by itself.
+
+        Raises:
+            UnavailableError: as for `read`.
+
+        """
         if self._closed:
             raise UnavailableError("the store is closed")
         with _translated():
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._readers, self._on_reader, work)
+            return await self._readers.run(work)
 
     def size(self) -> int:
         """Return the bytes of the file and of its log. Blocks."""
@@ -158,9 +163,6 @@ class Database:
         return connection
 
     def _reader(self) -> sqlite3.Connection:
-        known: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if known is not None:
-            return known
         connection = sqlite3.connect(
             f"{self._path.absolute().as_uri()}?mode=ro",
             timeout=_BUSY_SECONDS,
@@ -168,24 +170,21 @@ class Database:
             check_same_thread=False,
             uri=True,
         )
-        self._open.append(connection)
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        self._local.connection = connection
         return connection
 
-    def _on_reader(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        connection = self._reader()
-        connection.execute("BEGIN")
-        try:
-            return work(connection)
-        finally:
-            connection.execute("COMMIT")
-
     def _close(self) -> None:
-        self._readers.shutdown()
-        for connection in self._open:
-            connection.close()
+        self._readers.close()
         self._writer.close()
+
+
+def _at_once(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Let all statements of `work` see one state of the data."""
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        connection.execute("COMMIT")
 
 
 def _size(file: Path) -> int:

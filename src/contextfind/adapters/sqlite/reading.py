@@ -42,7 +42,7 @@ from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, St
 
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
 _PASSAGE_AT = 1 + len(RECORD_COLUMNS.split(","))  # behind the ordinal and the record
-_FOUND_AT_ONCE = 100  # as many as an answer has at most; SQLite takes 32,766 values
+FOUND_AT_ONCE = 100  # as many as an answer has at most; SQLite takes 32,766 values
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
 _Entry = tuple[int, int, *RecordRow]  # of the log: position, id, the record it is now
 _SHOWN = (  # `domain.records.shown_address`
@@ -152,8 +152,8 @@ def read_found(
 ) -> list[tuple[Record, Passage | None] | None]:
     """Return records with one passage each, None where there is none."""
     known: dict[tuple[int, int], tuple[Record, Passage | None]] = {}
-    for begin in range(0, len(wanted), _FOUND_AT_ONCE):
-        part = wanted[begin : begin + _FOUND_AT_ONCE]
+    for begin in range(0, len(wanted), FOUND_AT_ONCE):
+        part = wanted[begin : begin + FOUND_AT_ONCE]
         places = [number for place in part for number in place]
         for row in connection.execute(_found_query(len(part)), places).fetchall():
             passage = None if row[-1] is None else passage_of(row[_PASSAGE_AT:])
@@ -161,7 +161,7 @@ def read_found(
     return [known.get(place) for place in wanted]
 
 
-@lru_cache(_FOUND_AT_ONCE)
+@lru_cache(FOUND_AT_ONCE)
 def _found_query(count: int) -> str:
     """Return one statement for so many places: half the time of a statement for each."""
     columns = [f"r.{name.strip()}" for name in RECORD_COLUMNS.split(",")]

