@@ -23,15 +23,17 @@ class Question:
 
 
 class Questions:
-    """The questions that were asked last. For any thread."""
+    """Questions of the snapshot that was asked for last; of others none, so that they can go. For any thread."""
 
     def __init__(self) -> None:
+        self._snapshot = Snapshot()
         self._sights = Sights()
         self._known: OrderedDict[tuple[str, str, Sequence[str]], Question] = OrderedDict()
         self._lock = Lock()
 
     def of(self, snapshot: Snapshot, account: str, user: str, terms: tuple[str, ...]) -> Question:
         """Return what terms are worth to a user in a snapshot."""
+        self.turn_to(snapshot)
         sight = self._sights.of(snapshot, account, user)
         key = (account, user, terms)
         with self._lock:
@@ -43,7 +45,16 @@ class Questions:
         pairs = None if weights is None else Wanted.by(terms, weights)
         question = Question(sight, weights, pairs)
         with self._lock:
-            self._known[key] = question
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            if snapshot is self._snapshot:
+                self._known[key] = question
+                if len(self._known) > _KEPT:
+                    self._known.popitem(last=False)
         return question
+
+    def turn_to(self, snapshot: Snapshot) -> None:
+        """Forget what is known of other snapshots: they may hold a graph that is not wanted any more."""
+        with self._lock:
+            if snapshot is not self._snapshot:
+                self._snapshot = snapshot
+                self._known.clear()
+        self._sights.turn_to(snapshot)

@@ -27,6 +27,7 @@ from contextfind.adapters.embedded.shelf import Shelf
 from contextfind.adapters.embedded.snapshot import View
 
 _log = logging.getLogger(__name__)
+_LET_GO = 50_000  # nodes drawn until the vectors that were read for it leave the memory: 75 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,17 +210,19 @@ class Renewal:
         graph = self._drawn_graph(segment, lambda: self._counts(segment))
         if graph is not None:
             self._current.draw(segment, graph)
-        self._finish([segment])
+        with self._planning:
+            self._taken.discard(segment)
+        self._crew.draw(self._finish)
 
     def _draw_merged(self, sources: Sequence[View], merged: Segment) -> None:
         graph = self._drawn_graph(merged, lambda: True)
         if graph is not None:
             self._replace(sources, merged, graph)
-        self._finish([view.segment for view in sources])
+        self._crew.draw(self._finish)
 
-    def _finish(self, segments: Sequence[Segment]) -> None:
+    def _finish(self) -> None:
+        """Go on after something was drawn; a step of its own, in which nothing holds what was replaced."""
         with self._planning:
-            self._taken.difference_update(segments)
             self._drawing = False
         self._renewed()
         self.consider()
@@ -228,8 +231,12 @@ class Renewal:
         return any(view.segment is segment for view in self._current.snapshot.views)
 
     def _drawn_graph(self, segment: Segment, wanted: Callable[[], bool]) -> Graph | None:
+        pages = mapping_of(segment.vectors)
+
         def told(nodes: int) -> bool:
             self.drawn = nodes
+            if pages is not None and nodes % _LET_GO == 0:
+                let_go(pages)  # the graph has a copy of what was read
             return wanted() and not self._stopping.is_set()
 
         ranges = self._ranges(segment)

@@ -45,11 +45,9 @@ class Sights:
     def of(self, snapshot: Snapshot, account: str, user: str) -> Sight:
         """Return what a user sees of a snapshot."""
         key = (account, user)
+        self.turn_to(snapshot)
         with self._lock:
-            if snapshot is not self._snapshot:
-                self._snapshot = snapshot
-                self._known.clear()
-            known = self._known.get(key)
+            known = self._known.get(key) if snapshot is self._snapshot else None
             if known is not None:
                 self._known.move_to_end(key)
                 return known
@@ -60,6 +58,13 @@ class Sights:
                 if len(self._known) > _KEPT:
                     self._known.popitem(last=False)
         return sight
+
+    def turn_to(self, snapshot: Snapshot) -> None:
+        """Forget what is known of other snapshots."""
+        with self._lock:
+            if snapshot is not self._snapshot:
+                self._snapshot = snapshot
+                self._known.clear()
 
 
 def _look(snapshot: Snapshot, account: str, user: str) -> Sight:

@@ -7,7 +7,7 @@ ever replaced as a whole.
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,14 +40,18 @@ class Workshop:
 
 
 class Upkeep:
-    """Keeps the current snapshot in step with the log, and on disk."""
+    """Keeps the current snapshot in step with the log, and on disk.
 
-    def __init__(self, workshop: Workshop, crew: Crew) -> None:
+    forget: told the current snapshot when segments were replaced, so that nobody holds on to the old ones.
+    """
+
+    def __init__(self, workshop: Workshop, crew: Crew, forget: Callable[[Snapshot], None]) -> None:
         self._workshop = workshop
         self._crew = crew
         self._current = Current()
+        self._forget = forget
         place = Place(workshop.rules, workshop.maker.graphs, workshop.shelf)
-        self._renewal = Renewal(self._current, place, crew, self._write_soon)
+        self._renewal = Renewal(self._current, place, crew, self._renewed)
         self._counting = threading.Lock()
         self._unwritten = 0  # rows followed since the last snapshot on disk
         self._written = 0  # its position
@@ -125,6 +129,10 @@ class Upkeep:
 
     def _build(self, entries: Sequence[Entry]) -> Segment:
         return build_segment(entries, self._workshop.tokenizer, self._workshop.maker.dimension)
+
+    def _renewed(self) -> None:
+        self._forget(self._current.snapshot)
+        self._write_soon()
 
     def _write_soon(self) -> None:
         """Have the snapshot written, and the graphs that were drawn since the last time."""

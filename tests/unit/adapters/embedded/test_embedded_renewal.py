@@ -1,7 +1,9 @@
 """What is merged and drawn behind the searches, held still between any two of its steps."""
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
@@ -90,6 +92,10 @@ def changes(count: int, begin: int = 1) -> list[Change]:
     ]
 
 
+def names(directory: Path) -> list[str]:
+    return sorted(path.suffix for path in directory.iterdir())
+
+
 async def known(log: Sequence[Change], *questions: Probe) -> list[list[Hit]]:
     memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
     await memory.follow(log)
@@ -155,6 +161,26 @@ async def test_what_came_in_a_bulk_is_gathered_when_it_is_quiet_and_drawn_once()
     bench.work()
     stats = bench.index.stats()
     assert (stats["segments"], stats["graph_rows"], stats["scanned_rows"]) == (1, 60, 0)
+    await bench.index.aclose()
+
+
+async def test_a_segment_that_was_replaced_is_let_go_with_its_graph(tmp_path: Path) -> None:
+    bench = Bench(directory=tmp_path)
+    await bench.index.follow(changes(8))
+    bench.work()
+    await bench.answers(
+        QUESTION
+    )  # questions are remembered; they must not hold what they were asked of
+    before = weakref.ref(bench.index._upkeep.snapshot.views[0].segment)
+    await bench.index.follow(changes(6, begin=9))
+    await bench.answers(QUESTION)
+    gc.disable()
+    try:
+        bench.work()
+        assert before() is None
+    finally:
+        gc.enable()
+    assert names(tmp_path) == [".graph", ".json", ".nodes", ".segment"]
     await bench.index.aclose()
 
 
