@@ -92,7 +92,11 @@ def build_housekeeper(
     if quiet == 0:
         return None
     compaction = rooms.compaction
-    chores = [*compaction.chores, *rooms.chores(around.clock, _GRACE), _Index(index).chore]
+    chores = (
+        _Index(index, compaction).chore,
+        *compaction.chores,
+        *rooms.chores(around.clock, _GRACE),
+    )
     hours = Hours(lambda: compaction.writes, max(quiet, _SHORTEST), around.timer)
     return Housekeeper(chores, hours)
 
@@ -133,10 +137,12 @@ class _Index:
     """Drops what is dead in the search index, and writes it down."""
 
     index: EmbeddedIndex
+    compaction: SqliteCompaction
 
     @property
     def chore(self) -> Chore:
         return Chore("dead records of the index", self._steps)
 
     async def _steps(self) -> AsyncGenerator[Swept, None]:
+        self.compaction.note_followed(self.index.kept)
         yield Swept(await self.index.tidy())

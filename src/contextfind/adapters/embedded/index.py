@@ -79,6 +79,11 @@ class EmbeddedIndex:
         """Return the position of the last change followed."""
         return self._upkeep.snapshot.position
 
+    @property
+    def kept(self) -> int:
+        """The position that the index stands at when the process is killed now; or it begins at 0."""
+        return self._upkeep.written
+
     async def follow(self, changes: Sequence[Change]) -> None:
         """Take the records as they now are; searches see all of the batch or nothing.
 

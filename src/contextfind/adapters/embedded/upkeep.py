@@ -67,6 +67,11 @@ class Upkeep:
         """How many vectors of the graph that is being drawn are in it, and how many there are."""
         return self._renewal.drawn, self._renewal.to_draw
 
+    @property
+    def written(self) -> int:
+        """The position of the snapshot on disk, 0 when there is none."""
+        return self._written
+
     def load(self) -> None:
         """Begin with what is on the shelf."""
         if self._workshop.shelf is not None:

@@ -129,6 +129,20 @@ async def test_tidying_drops_dead_records_and_writes_what_is_not_on_disk(tmp_pat
         await index.tidy()
 
 
+async def test_what_is_kept_is_where_a_killed_process_begins_again(tmp_path: Path) -> None:
+    index = await opened(tmp_path)
+    assert index.kept == 0
+    await index.follow(changes(3))
+    assert index.kept == 0
+    await index.tidy()
+    await index.rest()
+    assert index.kept == 3
+    again = await opened(tmp_path)  # as if the first one had been killed
+    assert await again.position() == again.kept == 3
+    await again.aclose()
+    await index.aclose()
+
+
 async def test_tidying_leaves_a_graph_alone_that_few_died_in() -> None:
     index = await opened(None)
     await index.follow(changes(30))
