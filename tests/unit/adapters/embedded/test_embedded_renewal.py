@@ -246,6 +246,18 @@ async def test_nothing_is_drawn_while_rows_come_in_by_the_thousand() -> None:
     await bench.index.aclose()
 
 
+async def test_R101_three_times_as_much_in_one_batch_makes_a_larger_graph() -> None:  # noqa: N802 - a case
+    bench = await with_a_graph(20)
+    await bench.index.follow(changes(1, begin=21))
+    await bench.index.follow(changes(60, begin=22))
+    assert await bench.answers(QUESTION) == await known(changes(81), QUESTION)
+    bench.work()
+    assert bench.index.stats()["graph_rows"] == 81
+    everything = replace(QUESTION, limit=100)
+    assert await bench.answers(everything) == await known(changes(81), everything)
+    await bench.index.aclose()
+
+
 async def test_closing_in_the_middle_of_it_loses_nothing(tmp_path: Path) -> None:
     bench = Bench(directory=tmp_path)
     await bench.index.follow(changes(8))
