@@ -95,7 +95,7 @@ async def add(bench: Bench, house: Household, wanted: RetrievalSet, recipe: Reci
                 if worker.done():
                     worker.result()  # raises what ended it: nobody would do its work any more
             line.update(f"{wanted.name}, {recipe.value}: {left.texts} texts without a vector")
-            if not left.texts and not left.directories:
+            if not left.texts and not left.directories and not left.note:
                 return
 
 

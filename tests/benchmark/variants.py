@@ -9,7 +9,7 @@ from contextfind.domain.documents import make_passage
 from contextfind.domain.filters import OneOf
 from contextfind.domain.records import Passage
 from contextfind.domain.scoring import Calibration, ScoreRules
-from contextfind.ports import Change, Commit, Committed, Hit, Probe, RecordDraft, SearchIndex
+from contextfind.ports import Change, Commit, Committed, Hits, Probe, RecordDraft, SearchIndex
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.walk import HierarchicalRetriever
@@ -56,10 +56,10 @@ class BlindToFiles:
     def __init__(self, index: SearchIndex) -> None:
         self._index = index
 
-    async def search(self, probes: Sequence[Probe]) -> Sequence[Sequence[Hit]]:
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
         answers = await self._index.search(probes)
         pairs = zip(probes, answers, strict=True)
-        return [() if probe.where == FILES else answer for probe, answer in pairs]
+        return [Hits.of(()) if probe.where == FILES else answer for probe, answer in pairs]
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         return await self._index.explain(probes)
@@ -166,7 +166,7 @@ def constants(calibration: Calibration) -> tuple[Constant, ...]:
         scored("directory_own", 0.0, 0.1, 0.2, 0.3, 0.5),
         walked("candidates", 50, 100, 200),
         walked("global_search_topk", 5, 10, 20),
-        walked("children", 5, 20),
+        walked("children", 5, 10, 20),
         walked("max_convergence_rounds", 1, 3),
         Constant("calibration floor/span", tried, f"{floor:.2f}/{span:.2f}"),
     )

@@ -70,7 +70,7 @@ class RetrievalSettings(Section):
         default=_WALK.children,
         ge=1,
         le=1_000,
-        description="Records asked of each directory by meaning and by words. Higher: more of a large directory is seen, and a round takes longer.",
+        description="Records asked by meaning and by words, for each directory of a round; the best of them all together count. Higher: more of large directories is seen, and a round takes longer.",
     )
     rerank_candidates: int = Field(
         default=RERANK_CANDIDATES,

@@ -60,8 +60,9 @@ class Settling:
             failing = self._worker.failing or self._worker.refusing if backlog.texts else ""
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:
-                await self._indexed(backlog.position, end)
                 note = f"{backlog.texts} texts wait for the embedder: {failing}" if failing else ""
+                if not await self._indexed(backlog.position, end):
+                    note = note or f"not finished within {timeout:g} s; the index is being written"
                 return Settled(backlog.texts, backlog.directories, note)
             left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
             if left <= 0:
@@ -69,14 +70,14 @@ class Settling:
                 return Settled(backlog.texts, backlog.directories, note)
             await self._pulse.wait(left, beats)
 
-    async def _indexed(self, target: int, end: float | None) -> None:
-        """Return when the index has come to a position of the log, or at `end`."""
+    async def _indexed(self, target: int, end: float | None) -> bool:
+        """Return when the index has come to a position of the log, or at `end`; say whether it has."""
         loop = asyncio.get_running_loop()
         while True:
             beats = self._pulse.beats
             if await self._index.position() >= target:
-                return
+                return True
             left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
             if left <= 0:
-                return
+                return False
             await self._pulse.wait(left, beats)

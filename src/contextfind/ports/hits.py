@@ -1,8 +1,10 @@
 """What an index found for one probe: a table of records with what each was measured at."""
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, groupby
 from typing import Any, overload
 
 import numpy as np
@@ -83,10 +85,12 @@ class Hits(Sequence[Hit]):
     def joined(cls, tables: Sequence["Hits"]) -> "Hits":
         """Return several tables of one probe as one, in tree order: by (folder, name, level)."""
         folders = [folder for table in tables for folder in table.folders]
-        names = [name for table in tables for name in table.names]
+        names = _Chained([table.names for table in tables])
         levels = np.concatenate([table.levels for table in tables])
-        keys = list(zip(folders, names, levels.tolist(), strict=True))
-        order = sorted(range(len(keys)), key=keys.__getitem__)
+        order = sorted(range(len(folders)), key=folders.__getitem__)
+        for low, high in _runs([folders[place] for place in order]):
+            if names.part(order[low]) != names.part(order[high - 1]):  # one table alone is in order
+                order[low:high] = sorted(order[low:high], key=lambda at: (names[at], levels[at]))
         places = np.array(order, np.int64)
 
         def column(name: str) -> NDArray[Any]:
@@ -96,7 +100,7 @@ class Hits(Sequence[Hit]):
         return cls(
             column("ids"),
             [folders[place] for place in order],
-            [names[place] for place in order],
+            _Chained([names], order),
             levels[places],
             column("passages"),
             column("cosines"),
@@ -149,6 +153,45 @@ class Hits(Sequence[Hit]):
     def uri(self, place: int) -> Uri:
         """Return the address of a hit."""
         return Uri(self.folders[place] + self.names[place] or SCHEME)  # only the root has neither
+
+
+class _Chained(Sequence[str]):
+    """Several sequences as one, or some places of one, read when they are asked for."""
+
+    def __init__(self, parts: Sequence[Sequence[str]], places: Sequence[int] | None = None) -> None:
+        self._parts = parts
+        self._places = places
+        self._begins = list(accumulate(map(len, parts), initial=0))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._begins[-1] if self._places is None else len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        """Return one, or several."""
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        at = place if self._places is None else self._places[place]
+        part = self.part(at)
+        return self._parts[part][at - self._begins[part]]
+
+    def part(self, place: int) -> int:
+        """Return which of the parts a place lies in."""
+        return bisect_right(self._begins, place) - 1
+
+
+def _runs(keys: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield where equal keys stand together, more than one."""
+    low = 0
+    for _, run in groupby(keys):
+        high = low + sum(1 for _ in run)
+        if high - low > 1:
+            yield low, high
+        low = high
 
 
 def _folder(uri: Uri) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from contextfind.domain.filters import Filter, OneOf, all_of
+from contextfind.domain.filters import Everything, Filter, OneOf, all_of
 from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
@@ -106,15 +106,22 @@ class HierarchicalRetriever:
         return await self._index.explain(walk.probes)
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
-        """Ask the directories twice in one round trip: for doors, and for hits to keep (returned)."""
+        """Ask the directories in one round trip for hits to keep (returned), which may be doors too.
+
+        A filter must not close the way: where there is one, doors are asked for by themselves.
+        """
         here = OneOf("parent", frozenset(directory.text for directory in batch))
         limit = self._rules.children * len(batch)
-        probes = (
-            self._probe(ask, all_of(here, _DIRECTORIES), limit),
-            self._probe(ask, all_of(here, ask.where), limit),
-        )
-        doors, hits = await self._index.search(probes)
-        frontier.see(doors, keep=False)
+        if isinstance(ask.where, Everything):
+            (hits,) = await self._index.search((self._probe(ask, here, limit),))
+        else:
+            doors, hits = await self._index.search(
+                (
+                    self._probe(ask, all_of(here, _DIRECTORIES), limit),
+                    self._probe(ask, all_of(here, ask.where), limit),
+                )
+            )
+            frontier.see(doors, keep=False)
         frontier.see(hits, keep=True)
         return set(map(RecordId, hits.ids.tolist()))
 

@@ -180,3 +180,12 @@ async def test_settling_waits_for_the_position_that_belongs_to_the_backlog() -> 
     await index.follow(await store.changes(0, 10))
     pulse.beat()
     await settled
+
+
+async def test_settling_says_when_the_index_was_not_there_in_time() -> None:
+    store, index, pulse = MemoryRecordStore(), MemoryIndex(WordTokenizer()), Pulse()
+    draft = RecordDraft(DOCS.child("a.md"), Level.DETAIL, ContextType.RESOURCE, "a", ())
+    await store.commit(Commit("acme", NOON, put=[draft]))
+    worker = EmbeddingWorker(store, FakeEmbedder(), pulse, time.perf_counter)
+    settled = await Settling(store, index, worker, pulse).settle(None, None, 0)
+    assert "not finished within 0 s" in settled.note

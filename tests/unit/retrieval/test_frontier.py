@@ -1,3 +1,5 @@
+import pytest
+
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
@@ -207,3 +209,17 @@ def test_thinking_waits_for_more_quiet_rounds() -> None:
             walk.end_round()
         rounds[is_thinking] = walk.rounds
     assert rounds == {False: 2, True: 4}
+
+
+def test_own_scores_are_the_same_one_by_one_and_all_at_once() -> None:
+    hits = Hits.of(
+        [
+            hit(1, "viking://resources/a.md", 0.7, 0.4),
+            hit(2, "viking://resources/b.md", None, 0.9),
+            hit(3, "viking://resources/c.md", -0.2),
+            hit(4, "viking://resources/d.md", 1.0, 0.99),
+        ]
+    )
+    for known in (0.0, 0.5, 1.0):
+        judge = Judge(Calibration(0.1, 0.5), ScoreRules(), known)
+        assert judge.owns(hits).tolist() == pytest.approx([judge.own(one) for one in hits])
