@@ -227,6 +227,16 @@ async def test_files_that_are_not_needed_are_removed_and_none_is_left_unfinished
         assert listing(tmp_path, "*.tmp") == []
 
 
+async def test_what_a_killed_process_left_behind_is_removed_at_the_start(tmp_path: Path) -> None:
+    await written(tmp_path)
+    before = listing(tmp_path, "*")
+    for name in ("unfinished.tmp", "0123.segment", "4567.graph", "89ab.nodes"):
+        (tmp_path / name).write_bytes(b"of no use")
+    index = await open_index(GRAPHS, tmp_path)
+    assert listing(tmp_path, "*") == before
+    await index.aclose()
+
+
 def solo_batch(position: int, version: int) -> list[Change]:
     """Three records of their own account; the ordinal of their passage tells the version."""
     passage = make_passage(version, "", f"v{version} cache", "")

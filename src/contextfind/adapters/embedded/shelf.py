@@ -72,6 +72,7 @@ class Shelf:
         try:
             body = self._read_manifest()
             views = tuple(self._load_view(entry) for entry in body["views"])
+            self._sweep()
             return Snapshot(views, int(body["position"]))
         except _BROKEN as error:
             _log.warning("the search index in %s is built anew: %s", self._directory, error)
@@ -194,8 +195,12 @@ class Shelf:
     def _put(self, fill: Callable[[Path], None]) -> Path:
         """Let `fill` write a file, make it durable, and return where it lies for now."""
         path = self._directory / _UNFINISHED
-        fill(path)
-        _sync(path)
+        try:
+            fill(path)
+            _sync(path)
+        except BaseException:
+            path.unlink(missing_ok=True)  # may be of the size of the whole index
+            raise
         return path
 
     def _verified(self, name: str) -> Path:
@@ -210,8 +215,9 @@ class Shelf:
             *self._segments.values(),
             *(net[kind] for net in nets for kind in ("links", "nodes")),
         }
+        kinds = (_SEGMENT, _GRAPH, _NODES, Path(_UNFINISHED).suffix)
         for path in self._directory.iterdir():
-            if path.suffix in (_SEGMENT, _GRAPH, _NODES) and path.name not in needed:
+            if path.suffix in kinds and path.name not in needed:
                 path.unlink(missing_ok=True)
 
 

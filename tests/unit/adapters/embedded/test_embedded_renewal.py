@@ -266,6 +266,7 @@ async def test_closing_in_the_middle_of_it_loses_nothing(tmp_path: Path) -> None
     assert bench.drawing.step()
     await bench.index.aclose()
     bench.work()  # what was queued finds nothing to do
+    assert ".tmp" not in names(tmp_path)
     again = Bench(directory=tmp_path)
     again.index._upkeep.load()
     assert await again.index.position() == 14
