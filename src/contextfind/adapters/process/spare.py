@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 COMMAND = (sys.executable, "-P", "-m", "contextfind.adapters.process.child")
 _NICENESS = 10  # finds come first: both cores are theirs when they need them
-_IDLE_SECONDS = 30.0  # then its 60 MB are given back; another one starts within a second
+_IDLE_SECONDS = 30.0  # then its 40 MB are given back; another one starts within a second
 _MOST_DEATHS = 3  # of one server; work that kills its process would go on doing so
 
 
