@@ -85,7 +85,7 @@ class HierarchicalRetriever:
             self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
         )
         leaves, directories = await self._index.search(probes)
-        judge = Judge(self._calibration, self._scores, max(leaves.known, directories.known))
+        judge = self._judge(max(leaves.known, directories.known))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
@@ -104,6 +104,9 @@ class HierarchicalRetriever:
     async def explain(self, walk: Walk) -> Sequence[str]:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
+
+    def _judge(self, known: float) -> Judge:
+        return Judge(self._calibration, self._scores, known)
 
     async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
         """Ask the directories in one round trip for hits to keep (returned), which may be doors too.
