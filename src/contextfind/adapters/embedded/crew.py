@@ -38,6 +38,11 @@ class Crew:
         """Have something drawn; a closed crew does nothing any more."""
         self._begin(self._drawing, work, details)
 
+    @property
+    def under_way(self) -> int:
+        """How many things are being done or queued."""
+        return self._begun
+
     def rest(self) -> None:
         """Block until there is nothing more to do."""
         with self._resting:

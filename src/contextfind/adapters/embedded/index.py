@@ -116,7 +116,8 @@ class EmbeddedIndex:
         """Return counts for telemetry.
 
         The position in the log; records, rows and segments; vectors in graphs and those that every find
-        scans; of the graph that is being drawn, how many of its vectors are in it; plans chosen.
+        scans; of the graph that is being drawn, how many of its vectors are in it; how many things are to be
+        merged, drawn or written yet, 0 when it is at rest; plans chosen.
         """
         snapshot = self._upkeep.snapshot
         drawn, to_draw = self._upkeep.drawing
@@ -133,6 +134,7 @@ class EmbeddedIndex:
             "scanned_rows": vectors - graphs,
             "drawn_rows": drawn,
             "rows_to_draw": to_draw,
+            "under_way": self._crew.under_way,
             **plans,
         }
 

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -218,7 +219,8 @@ class Shelf:
         kinds = (_SEGMENT, _GRAPH, _NODES, Path(_UNFINISHED).suffix)
         for path in self._directory.iterdir():
             if path.suffix in kinds and path.name not in needed:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):  # where mapped files cannot go, they go another time
+                    path.unlink()
 
 
 def _digest(path: Path) -> str:

@@ -143,6 +143,7 @@ async def test_it_answers_alike_between_any_two_steps_of_merging_and_drawing(
 async def test_graphs_answer_until_the_one_of_the_merged_segment_is_drawn() -> None:
     bench = await with_a_graph()
     await bench.index.follow(changes(6, begin=9))
+    assert bench.index.stats()["under_way"] > 0
     assert bench.drawing.step()  # quiet: what has a graph is to be merged
     assert bench.filing.step()  # merged
     assert bench.index.stats()["graph_rows"] == 8
@@ -150,6 +151,7 @@ async def test_graphs_answer_until_the_one_of_the_merged_segment_is_drawn() -> N
     bench.work()
     assert bench.index.stats()["graph_rows"] == 14
     assert bench.index.stats()["segments"] == 1
+    assert bench.index.stats()["under_way"] == 0
     await bench.index.aclose()
 
 
