@@ -11,6 +11,8 @@ _A_TENTH = 10  # Japanese has more kana, and a Chinese text may name something J
 
 def is_cjk(text: str) -> bool:
     """Whether a third of the letters or more are Chinese or Japanese."""
+    if text.isascii():
+        return False
     letters = len(_LETTER.findall(text))
     return letters > 0 and _A_THIRD * len(_CJK.findall(text)) >= letters
 

@@ -27,7 +27,7 @@ _ITEM = re.compile(r"\s{0,3}(?:[-*+]|\d{1,9}[.)])\s")
 
 def weight(text: str) -> int:
     """Return the length in Latin characters: a CJK character counts as two."""
-    return len(text) + sum(map(len, _DENSE.findall(text)))
+    return len(text) if text.isascii() else len(text) + sum(map(len, _DENSE.findall(text)))
 
 
 def pieces(text: str, limit: int, cuts: Sequence[re.Pattern[str]]) -> list[str]:

@@ -21,11 +21,14 @@ def content_words(text: str) -> Iterator[str]:
     """Yield the words in reading order, repeats included: alphabets stemmed roughly, numbers whole,
     Chinese and Japanese as pairs of characters, Korean by its first syllables.
     """  # noqa: D205 - one sentence
-    for run in _CJK.findall(text):
-        for at in range(len(run) - 1):
-            if not FUNCTION_HAN.search(run[at : at + 2]):
-                yield run[at : at + 2]
-    for word in _LETTERS.findall(_CJK.sub(" ", text.casefold())):
+    letters = text.casefold()
+    if not text.isascii():
+        letters = _CJK.sub(" ", letters)
+        for run in _CJK.findall(text):
+            for at in range(len(run) - 1):
+                if not FUNCTION_HAN.search(run[at : at + 2]):
+                    yield run[at : at + 2]
+    for word in _LETTERS.findall(letters):
         if _HANGUL.match(word):
             yield word[:_SYLLABLES]
         elif word[0].isdigit() or (len(word) >= _SHORTEST and word not in STOP):
