@@ -217,7 +217,9 @@ def _merge_postings(
         members[bounds[low] : bounds[high]] = members_in[order]
         counts[bounds[low] : bounds[high]] = counts_in[order]
     start = np.append(bounds[:-1][used], bounds[-1])
-    return Postings([keys[place] for place in used.tolist()], start, members, counts)
+    if len(used) < len(keys):
+        keys = [keys[place] for place in used.tolist()]
+    return Postings(keys, start, members, counts)
 
 
 def _census(part: Postings, shift: Longs, site: Site) -> tuple[Longs, int]:

@@ -52,11 +52,15 @@ def test_a_file_that_was_not_sealed_is_none(tmp_path: Path) -> None:
 @given(
     parts=st.lists(st.sets(st.text("ab文\ud800", max_size=3)).map(sorted), max_size=4),
     step=st.integers(1, 5),
+    few=st.sampled_from((0, 1, 8, 1_000)),
 )
 @settings(max_examples=200, deadline=None)
-def test_lists_are_interleaved_whatever_the_step(parts: list[list[str]], step: int) -> None:
+def test_lists_are_interleaved_whatever_the_step(
+    parts: list[list[str]], step: int, few: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interleaving, "_STEP", step)
+        patch.setattr(interleaving, "_FEW", few)
         merged, places = interleave(parts)
     assert merged == sorted(set().union(*parts))
     assert [[merged[place] for place in own.tolist()] for own in places] == parts
