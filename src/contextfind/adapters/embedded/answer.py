@@ -72,7 +72,7 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Pick:
-    """Records of one part that one probe may return; all for both channels, or those of each."""
+    """Records of one part that one probe may return; all for both channels, or the best of each and a few more."""
 
     part: int
     near: Longs
@@ -218,9 +218,8 @@ class Answering:
 
 def _rank(facts: Facts, pick: _Pick, wanted: int) -> _Ranked:
     near, telling = facts.places(pick.near), facts.places(pick.telling)
-    if not pick.all:
-        return _Ranked(facts, near, telling)
-    near = near[~np.isnan(facts.cosines[near])]
+    if pick.all:
+        near = near[~np.isnan(facts.cosines[near])]
     telling = telling[facts.words[telling] > 0]
     return _Ranked(
         facts,

@@ -11,6 +11,7 @@ _TYPICAL = 100_000  # nodes for which `graph_floor` was measured
 _FLOOR_GROWTH = 4  # at most so many times the floor: 512 at 1.6 million nodes
 _LARGE = 300_000  # from here on recall needs twice the oversampling
 _WIDER = 4
+_ENOUGH = 1.5  # times as many candidates expected as wanted: they do not lie evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +51,22 @@ Plan = Skip | Scan | Neighbours
 def plan(task: Task, rules: IndexRules, had: int = 0) -> Plan:
     """Return the cheapest way that finds all there is to find.
 
-    had: neighbours that the graph has given for this question already; so many cost nothing again.
+    had: neighbours that the net has given for this question already; where enough of them must be candidates,
+        the nearest of those are the nearest of all, and nothing is asked again.
     """
     if task.candidates == 0:
         return Skip()
-    if task.nodes == 0 or task.candidates <= rules.exact_below:
+    if task.nodes == 0:
+        return Scan()
+    share = min(task.candidates / task.nodes, 1.0)
+    if had * share >= _ENOUGH * task.wanted:
+        return Neighbours(had)
+    if task.candidates <= rules.exact_below:
         return Scan()
     growth = math.sqrt(max(task.nodes / _TYPICAL, 1.0))
     floor = int(rules.graph_floor * min(growth, _FLOOR_GROWTH))
     oversample = rules.oversample * (2 if task.nodes > _LARGE else 1)
-    share = min(task.candidates / task.nodes, 1.0)
-    count = max(floor, math.ceil(oversample * task.wanted / share))
-    return Neighbours(count) if count <= had else _affordable(task, rules, count)
+    return _affordable(task, rules, max(floor, math.ceil(oversample * task.wanted / share)))
 
 
 def widen(task: Task, asked: Neighbours, rules: IndexRules) -> Scan | Neighbours:

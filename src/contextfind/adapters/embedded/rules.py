@@ -34,7 +34,7 @@ class IndexRules:
     exact_below: int = 4_000
     graph_from: int = 10_000
     graph_floor: int = 128
-    oversample: int = 5
+    oversample: int = 3
     read_cost: float = 0.05
     gather_cost: float = 0.2
     neighbour_cost: float = 3.0

@@ -22,6 +22,8 @@ B = 0.4  # weight of a passage's length: passages are cut to much the same size
 _ROUNDING = 1e-6  # a term: how far a score in 32 bits (of at most 1) may be off, with room to spare
 _LOOKED_UP = 8  # a row looked up in a posting costs as much as so many rows of it read
 
+_SPARED = 2  # times as many candidates as wanted cost less to measure than to choose from
+
 Scores = NDArray[np.float64]
 Shares = NDArray[np.float32]
 Spans = tuple[tuple[int, int], ...]
@@ -158,14 +160,20 @@ def is_rare(patch: Patch, inside: Spans) -> bool:
 def most_telling(
     patch: Patch, weights: Weights, spans: Spans, wanted: int, tally: Tally | None
 ) -> Longs:
-    """Return the candidates with the best words, those without any left out, ties to the earlier one.
+    """Return candidates, ascending, that hold the best `wanted` by words, ties to the earlier one.
 
-    Those near the cut by the tally, or all of them without one, are scored exactly.
+    They hold a few more where the tally says of so few that they may be: all are scored exactly later.
     """
     if tally is None:
         rows, _ = patch.segment.rows_of(patch.records)
     else:
         rows = _near_the_cut(patch, tally, wanted)
+    records = patch.segment.record_of[rows]
+    kept = patch.holds(records)
+    if not kept.all():
+        rows, records = rows[kept], records[kept]
+    if len(rows) <= _SPARED * wanted:
+        return distinct([records.astype(np.int64)])
     return _best_of(patch, weights, spans, rows, wanted)
 
 
@@ -208,9 +216,6 @@ def _best_of(patch: Patch, weights: Weights, spans: Spans, rows: Longs, wanted: 
     """Return the best candidates among those with these rows, by their exact scores."""
     segment = patch.segment
     records = segment.record_of[rows]
-    if patch.found is not None:
-        kept = patch.holds(records)
-        rows, records = rows[kept], records[kept]
     scores = look_up(segment, weights, spans, rows).scores
     telling = scores > 0
     if not telling.all():

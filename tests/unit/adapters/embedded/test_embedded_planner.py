@@ -29,8 +29,8 @@ def test_most_of_a_large_segment_is_asked_of_its_graph() -> None:
 
 
 def test_more_neighbours_are_asked_for_the_fewer_are_candidates() -> None:
-    assert plan(task(50_000, wanted=100), RULES) == Neighbours(1_000)
-    assert plan(task(10_000, wanted=10), RULES) == Neighbours(500)
+    assert plan(task(50_000, wanted=100), RULES) == Neighbours(600)
+    assert plan(task(10_000, wanted=10), RULES) == Neighbours(300)
 
 
 def test_a_graph_that_costs_more_than_the_scan_is_not_asked() -> None:
@@ -74,3 +74,10 @@ def test_every_plan_ends_in_a_scan_and_never_asks_for_more_than_there_is(
         step = widen(question, step, rules)
         rounds += 1
     assert rounds < 14
+
+
+def test_neighbours_that_are_there_are_used_again_where_they_must_hold_enough() -> None:
+    some = Task(candidates=2_000, span=50_000, wanted=10, nodes=50_000)
+    assert plan(some, RULES) == Scan()
+    assert plan(some, RULES, had=300) == Scan()  # 12 of them are expected among the candidates
+    assert plan(some, RULES, had=400) == Neighbours(400)
