@@ -55,8 +55,21 @@ async def context_of(request: Request) -> RequestContext:
     return RequestContext(tenant_of(request), request_id_of(request.scope), end)
 
 
-ThePremises = Annotated[Premises, Depends(premises_of)]
+# Coroutines: for a plain function the framework goes to a thread and back.
+async def _premises(request: Request) -> Premises:
+    return premises_of(request)
+
+
+async def _caller(request: Request) -> Identity:
+    return caller_of(request)
+
+
+async def _tenant(request: Request) -> Identity:
+    return tenant_of(request)
+
+
+ThePremises = Annotated[Premises, Depends(_premises)]
 TheHouse = Annotated[House, Depends(open_house)]
-Caller = Annotated[Identity, Depends(caller_of)]
-Tenant = Annotated[Identity, Depends(tenant_of)]
+Caller = Annotated[Identity, Depends(_caller)]
+Tenant = Annotated[Identity, Depends(_tenant)]
 Context = Annotated[RequestContext, Depends(context_of)]
