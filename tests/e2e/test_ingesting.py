@@ -6,10 +6,13 @@ The number in a name is that of the case in docs/compatibility.md.
 
 import concurrent.futures
 import json
+import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,6 +117,33 @@ def test_R091_finds_go_on_while_files_come_in(tmp_path: Path) -> None:
     assert away[0] < 0.25, away[
         :10
     ]  # measured .03; of a machine that is busy not all can be told apart
+
+
+def children(process: int) -> list[int]:
+    """Return the processes that any thread of one has started."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has ended meanwhile
+            found += map(int, thread.read_text().split())
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the process in /proc")
+def test_a_process_that_is_killed_at_parsing_costs_no_file(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "data") as server:
+        server.start().wait_healthy()
+        assert server.process is not None
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            ingesting = pool.submit(ingest, server, 600)
+            while not (parsers := children(server.process.pid)):
+                assert not ingesting.done()
+                time.sleep(0.002)  # noqa: TID251 - another process works
+            for parser in parsers:
+                os.kill(parser, signal.SIGKILL)
+            ingesting.result(SECONDS)
+        assert server.find("marker599q closes it", level=2)[0]["uri"] == f"{TREE}/{name(599)}"
+        assert server.stop(STOP_SECONDS) == 0
+        assert server.output().count("the process that parses files has ended") == 1
 
 
 @pytest.mark.slow
