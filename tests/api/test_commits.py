@@ -82,7 +82,7 @@ async def test_without_a_model_a_session_is_archived_and_quoted(tmp_path: Path) 
         assert [one["task_id"] for one in listed] == [started["task_id"]]
 
 
-async def test_r139_the_prompt_of_a_long_session_is_bounded(tmp_path: Path) -> None:
+async def test_R139_the_prompt_of_a_long_session_is_bounded(tmp_path: Path) -> None:  # noqa: N802 - a case
     with stub_chat(summarised) as stub:
         async with server(tmp_path, stub) as http:
             await tell(http, *(f"Message {at}: " + "word " * 98 for at in range(2_000)))
@@ -98,7 +98,7 @@ async def test_r139_the_prompt_of_a_long_session_is_bounded(tmp_path: Path) -> N
     ]
 
 
-async def test_r088_a_model_that_hangs_at_a_restart_delays_nothing(tmp_path: Path) -> None:
+async def test_R088_a_model_that_hangs_at_a_restart_delays_nothing(tmp_path: Path) -> None:  # noqa: N802 - a case
     with stub_chat(HANG) as stub:
         async with server(tmp_path, stub) as http:
             await tell(http, "How do I brew green tea at home?")

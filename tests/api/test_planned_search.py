@@ -132,7 +132,7 @@ def asked(result: Any) -> list[str]:
     return [typed["query"] for typed in result["query_plan"]["queries"]]
 
 
-async def test_r029_the_prompt_holds_the_summary_the_last_five_messages_and_the_query(
+async def test_R029_the_prompt_holds_the_summary_the_last_five_messages_and_the_query(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     async with server(tmp_path, stub) as ann:
@@ -187,7 +187,7 @@ async def test_an_empty_plan_is_an_empty_answer_with_its_reason(
     assert result["provenance"] == []
 
 
-async def test_r031_the_general_model_plans_where_there_is_no_other(
+async def test_R031_the_general_model_plans_where_there_is_no_other(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     async with server(tmp_path, stub) as ann:
@@ -196,7 +196,7 @@ async def test_r031_the_general_model_plans_where_there_is_no_other(
     assert [sent.body["model"] for sent in stub.requests] == ["general"]
 
 
-async def test_r031_the_planner_alone_plans_where_there_is_one(
+async def test_R031_the_planner_alone_plans_where_there_is_one(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     with stub_chat(planner) as other:
@@ -207,7 +207,7 @@ async def test_r031_the_planner_alone_plans_where_there_is_one(
     assert stub.calls == 0
 
 
-async def test_r031_an_empty_planner_section_leaves_it_to_the_general_model(
+async def test_R031_an_empty_planner_section_leaves_it_to_the_general_model(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     async with server(tmp_path, stub, ChatSettings()) as ann:
@@ -227,7 +227,7 @@ NULL = Turn("null")
 FENCED = Turn(f"Here you are:\n```json\n{json.dumps(PLAN)}\n```\n")
 
 
-async def test_r132_whatever_the_model_says_the_original_query_is_searched(
+async def test_R132_whatever_the_model_says_the_original_query_is_searched(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     async with server(tmp_path, stub) as ann:
@@ -246,7 +246,7 @@ async def test_r132_whatever_the_model_says_the_original_query_is_searched(
         assert asked(await search(ann, session_id="s")) == [QUERY["query"], UNDO]
 
 
-async def test_r168_a_model_that_always_fails_is_asked_three_times_at_most(
+async def test_R168_a_model_that_always_fails_is_asked_three_times_at_most(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     stub.always = BROKEN
@@ -304,7 +304,7 @@ def _searching() -> Sequence[str]:
     return [stack for stack in stacks if "searcher" in stack or "intent" in stack]
 
 
-async def test_r139_a_long_session_makes_no_long_prompt(tmp_path: Path, stub: StubChat) -> None:
+async def test_R139_a_long_session_makes_no_long_prompt(tmp_path: Path, stub: StubChat) -> None:  # noqa: N802 - a case
     words = " ".join(f"word{n}" for n in range(100))
     async with server(tmp_path, stub) as ann:
         await tell(ann, *(f"message-{n}. {words}" for n in range(2_000)))
@@ -314,7 +314,7 @@ async def test_r139_a_long_session_makes_no_long_prompt(tmp_path: Path, stub: St
     assert re.findall(r"message-(\d+)\.", sent.prompt) == [str(n) for n in range(1_995, 2_000)]
 
 
-async def test_r032_ten_searches_in_one_session_answer_side_by_side(
+async def test_R032_ten_searches_in_one_session_answer_side_by_side(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     async with server(tmp_path, stub) as ann:
@@ -354,7 +354,7 @@ async def test_without_a_model_the_session_resolves_what_points_back(tmp_path: P
     assert asked(alone) == ["thanks!"]
 
 
-async def test_r014_a_search_gives_the_same_bytes_after_a_restart(
+async def test_R014_a_search_gives_the_same_bytes_after_a_restart(  # noqa: N802 - a case
     tmp_path: Path, stub: StubChat
 ) -> None:
     answers = set()

@@ -121,7 +121,7 @@ def test_a_conversation_is_kept_told_and_archived(client: Client) -> None:
         client.get_session("atlas")
 
 
-async def test_r032_parallel_searches_of_one_session_all_answer_inside_a_running_loop(
+async def test_R032_parallel_searches_of_one_session_all_answer_inside_a_running_loop(  # noqa: N802 - a case
     server: ServerProcess,
 ) -> None:
     """Case R032: the blocking client works where a loop runs, and ten searches do not wait forever."""

@@ -87,7 +87,7 @@ def until(done: Callable[[], bool], seconds: float = SECONDS) -> bool:
 @pytest.mark.parametrize(
     ("writes", "seconds"), [(200, SECONDS), pytest.param(5_000, 600.0, marks=pytest.mark.slow)]
 )
-def test_r116_single_writes_and_deletes_end_within_three_times_a_fresh_load(
+def test_R116_single_writes_and_deletes_end_within_three_times_a_fresh_load(  # noqa: N802 - a case
     tmp_path: Path, writes: int, seconds: float
 ) -> None:
     left = range(writes // 2, writes)

@@ -61,7 +61,7 @@ def sound(stub: StubReranker) -> None:
     stub.requests.clear()
 
 
-def test_a_perfect_judge_is_followed_and_find_never_asks_it(
+def test_R004_a_perfect_judge_is_followed_and_find_never_asks_it(  # noqa: N802 - a case
     stub: StubReranker, server: ServerProcess
 ) -> None:
     wanted = ["fjord", "amber", "ember", "birch", "delta", "cedar"]

@@ -128,7 +128,7 @@ def test_a_model_that_fails_is_told_of_in_the_answer(
     assert (result["contexts"], result["retrieved_uris"]) == ([TREE["docs/heron.md"]], [HERON])
 
 
-def test_r142_one_of_three_answers_fails_and_all_have_four_keys(
+def test_R142_one_of_three_answers_fails_and_all_have_four_keys(  # noqa: N802 - a case
     desk: MakeDesk, chat: StubChat
 ) -> None:
     at = desk(chat, 0.5)
@@ -242,7 +242,7 @@ def test_a_forgotten_pipeline_lets_go_of_the_directory(desk: MakeDesk) -> None:
     pipeline.close()
 
 
-async def test_r032_the_blocking_one_works_inside_a_running_loop(
+async def test_R032_the_blocking_one_works_inside_a_running_loop(  # noqa: N802 - a case
     desk: MakeDesk, chat: StubChat
 ) -> None:
     at = desk(chat)
@@ -255,7 +255,7 @@ async def test_r032_the_blocking_one_works_inside_a_running_loop(
     assert [result["retrieved_uris"] for result in results] == [[HERON]] * 10
 
 
-async def test_r032_ten_queries_of_the_asynchronous_one_side_by_side(
+async def test_R032_ten_queries_of_the_asynchronous_one_side_by_side(  # noqa: N802 - a case
     desk: MakeDesk, chat: StubChat
 ) -> None:
     at = desk(chat)

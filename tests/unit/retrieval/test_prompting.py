@@ -45,14 +45,14 @@ def test_what_there_is_not_is_said():
     )
 
 
-def test_r029_exactly_the_last_five_messages_are_inside():
+def test_R029_exactly_the_last_five_messages_are_inside():  # noqa: N802 - a case
     text = told(Briefing("undo", conversation(*(f"said {n}." for n in range(7)))))
     assert re.findall(r"said (\d)", text) == ["2", "3", "4", "5", "6"]
 
 
 @pytest.mark.parametrize("length", [50, 5_000, 500_000])
 @pytest.mark.parametrize("letter", ["x", "字"])
-def test_r139_the_prompt_stays_within_its_budget_and_loses_nothing(length, letter):
+def test_R139_the_prompt_stays_within_its_budget_and_loses_nothing(length, letter):  # noqa: N802 - a case
     filling = letter * length
     said = conversation(
         *(f"begin{n} {filling} end{n}" for n in range(9)), summary=f"summary {filling} so far"

@@ -245,7 +245,7 @@ async def test_a_picture_is_searched_by_itself():
     assert found.query_plan.reasoning == "A picture is searched by itself: nothing is planned."
 
 
-async def test_r130_the_plan_never_widens_what_the_caller_may_see_or_asked_for():
+async def test_R130_the_plan_never_widens_what_the_caller_may_see_or_asked_for():  # noqa: N802 - a case
     wide = [
         {"query": "kettle", "context_type": kind, "priority": 1, "intent": "viking://user/ben"}
         for kind in ("memory", "resource", "skill")
@@ -281,7 +281,7 @@ async def test_r130_the_plan_never_widens_what_the_caller_may_see_or_asked_for()
             assert await seen(targets=[Uri(place)]) == {place}
 
 
-async def test_r014_the_same_search_gives_the_same_answer():
+async def test_R014_the_same_search_gives_the_same_answer():  # noqa: N802 - a case
     async with household() as house:
         await house.add({f"n{n}.md": f"canary build {n % 7}" for n in range(60)})
         question = FindQuestion(UNDO, include_provenance=True)
@@ -304,8 +304,7 @@ async def test_every_typed_query_is_reranked_by_its_own_text():
     }
 
 
-async def test_ten_searches_in_one_session_answer_side_by_side():
-    """Case R032."""
+async def test_R032_ten_searches_in_one_session_answer_side_by_side():  # noqa: N802 - a case
     async with household() as house:
         await house.add(FILES)
         searching = searcher(house)

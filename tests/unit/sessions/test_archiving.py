@@ -7,7 +7,7 @@ from tests.households import ANN
 from tests.offices import BROKEN, USELESS, FakeChat, FakeExtractor, office
 
 
-async def test_r095_two_sessions_that_say_the_same_give_one_memory() -> None:
+async def test_R095_two_sessions_that_say_the_same_give_one_memory() -> None:  # noqa: N802 - a case
     async with office(FakeChat(), FakeExtractor()) as here:
         for session in ("s1", "s2"):
             await here.say("I like green tea.", session=session)
@@ -19,7 +19,7 @@ async def test_r095_two_sessions_that_say_the_same_give_one_memory() -> None:
         ]
 
 
-async def test_r134_what_a_broken_model_owes_comes_with_the_next_commit() -> None:
+async def test_R134_what_a_broken_model_owes_comes_with_the_next_commit() -> None:  # noqa: N802 - a case
     chat, extractor = FakeChat(fault=BROKEN), FakeExtractor(fault=BROKEN)
     async with office(chat, extractor) as here:
         await here.say("I like green tea from Fujian.")

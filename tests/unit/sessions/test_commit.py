@@ -102,7 +102,7 @@ async def test_an_unknown_session_is_not_found_nor_is_one_of_somebody_else() -> 
             await here.committer.commit(ANN, "../x")
 
 
-async def test_r095_of_two_commits_at_once_the_first_archives() -> None:
+async def test_R095_of_two_commits_at_once_the_first_archives() -> None:  # noqa: N802 - a case
     async with office(FakeChat(), FakeExtractor()) as here:
         await here.say("I like green tea.")
         both = await asyncio.gather(*(here.committer.commit(ANN, "s1") for _ in range(2)))
@@ -135,7 +135,7 @@ class SlowSessions(MemorySessionStore):
         return await super().archive(identity, session_id, keep, now)
 
 
-async def test_r095_a_store_that_is_slow_changes_nothing_of_that() -> None:
+async def test_R095_a_store_that_is_slow_changes_nothing_of_that() -> None:  # noqa: N802 - a case
     async with office() as here:
         here.sessions = SlowSessions()
         here.open()

@@ -142,7 +142,7 @@ async def test_long_answers_are_cut(cpu: ThreadPoolExecutor) -> None:
 
 
 @pytest.mark.parametrize("word", ["word ", "发布回滚。"])
-async def test_r139_the_prompt_of_a_long_session_keeps_its_budget_and_its_last_messages(
+async def test_R139_the_prompt_of_a_long_session_keeps_its_budget_and_its_last_messages(  # noqa: N802 - a case
     word: str, cpu: ThreadPoolExecutor
 ) -> None:
     messages: list[SessionMessage] = [

@@ -25,7 +25,7 @@ def test_what_fits_is_told_whole_and_in_order() -> None:
     ]
 
 
-def test_r139_of_two_thousand_messages_beginning_quotes_and_the_last_ones_are_told() -> None:
+def test_R139_of_two_thousand_messages_beginning_quotes_and_the_last_ones_are_told() -> None:  # noqa: N802 - a case
     texts = [f"Message {at} speaks of lamp {at}. " + "word " * 95 for at in range(2_000)]
     told = told_within(talk(*texts), 6_000)
     assert price(told) <= 6_000

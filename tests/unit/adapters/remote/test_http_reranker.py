@@ -180,7 +180,7 @@ async def test_without_an_address_the_providers_own_is_asked(opened: Open) -> No
         await opened(own, base_url="").rerank("fruit?", ["plum"])
 
 
-async def test_r006_scores_are_put_back_by_index_and_a_missing_one_is_none(
+async def test_R006_scores_are_put_back_by_index_and_a_missing_one_is_none(  # noqa: N802 - a case
     stub: StubReranker, opened: Open
 ) -> None:
     stub.shuffled = True
@@ -212,7 +212,7 @@ async def test_a_blank_question_is_not_sent(stub: StubReranker, opened: Open) ->
     assert stub.requests == []
 
 
-async def test_r003_long_texts_and_questions_are_cut_and_judged(
+async def test_R003_long_texts_and_questions_are_cut_and_judged(  # noqa: N802 - a case
     stub: StubReranker, opened: Open
 ) -> None:
     stub.longest = 100
@@ -294,7 +294,7 @@ async def test_a_batch_that_is_refused_whatever_is_in_it_is_given_up_soon(
     assert len(stub.requests) == 3
 
 
-async def test_r009_logits_of_all_batches_are_mapped_on_one_scale(
+async def test_R009_logits_of_all_batches_are_mapped_on_one_scale(  # noqa: N802 - a case
     stub: StubReranker, opened: Open
 ) -> None:
     raw = {"a": 0.2, "b": -0.4, "c": 0.9, "d": -9.0}
@@ -327,7 +327,7 @@ async def test_scores_may_come_as_text_and_rounded_past_one(
 
 
 @pytest.mark.parametrize("number", ["Infinity", "-Infinity", "NaN", '"nan"', "1e999"])
-async def test_r036_a_score_that_is_no_finite_number_is_last(
+async def test_R036_a_score_that_is_no_finite_number_is_last(  # noqa: N802 - a case
     stub: StubReranker, opened: Open, number: str
 ) -> None:
     body = (
