@@ -27,6 +27,8 @@ class Current:
 
     def begin(self, snapshot: Snapshot) -> None:
         """Take a state as it is."""
+        for view in snapshot.views:
+            _warm(view.segment)
         self._snapshot = snapshot
 
     def advance(self, ids: Longs, added: Sequence[View], position: int) -> None:
@@ -40,7 +42,8 @@ class Current:
 
         sources: as they were when it was begun; what died in them since is dead in it.
         """
-        view = View(merged, graph=graph).without(np.zeros(0, np.int64))  # sorts its ids, unlocked
+        _warm(merged)
+        view = View(merged, graph=graph)
         with self._changing:
             now = {view.segment: view for view in self._snapshot.views}
             gone = [_lost(then, now.get(then.segment)) for then in sources]
@@ -68,3 +71,9 @@ def _lost(then: View, now: View | None) -> Longs:
     dead = BitMap(range(then.segment.size)) if now is None else now.dead
     lost: Longs = then.segment.ids[numbers_of(dead - then.dead)]
     return lost
+
+
+def _warm(segment: Segment) -> None:
+    """Work out now what the first search or the next change would otherwise wait for."""
+    _ = (segment.record_of, segment.total_length, segment.of_level, segment.of_context_type)
+    segment.holding(np.zeros(0, np.int64))

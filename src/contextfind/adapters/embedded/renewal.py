@@ -180,7 +180,6 @@ class Renewal:
         return merge_segments(parts, Site(Heap(), stopped))
 
     def _replace(self, sources: Sequence[View], merged: Segment, graph: Graph | None) -> None:
-        _warm(merged)
         self._current.swap(sources, merged, graph)
         with self._planning:
             self._taken.difference_update(view.segment for view in sources)
@@ -258,8 +257,3 @@ class Renewal:
 def _size(view: View) -> Size:
     gone = 0 if view.dead_rows is None else int(np.count_nonzero(view.dead_rows))
     return Size(view.segment.rows - gone, len(view.dead) / view.segment.size)
-
-
-def _warm(segment: Segment) -> None:
-    """Work out now what the first search would otherwise wait for."""
-    _ = (segment.record_of, segment.total_length, segment.of_level, segment.of_context_type)
