@@ -1,7 +1,7 @@
 """HierarchicalRetriever: flat candidates first, then the tree, best directories first."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contextfind.domain.filters import Everything, Filter, OneOf, all_of
 from contextfind.domain.records import RecordId, Vector
@@ -82,7 +82,7 @@ class HierarchicalRetriever:
         width = ask.widen * max(self._rules.candidates, ask.limit)
         probes = (
             self._probe(ask, ask.where, width),
-            self._probe(ask, _DIRECTORIES, self._rules.global_search_topk),
+            self._starts(ask),
         )
         leaves, directories = await self._index.search(probes)
         judge = self._judge(max(leaves.known, directories.known))
@@ -127,6 +127,14 @@ class HierarchicalRetriever:
             frontier.see(doors, keep=False)
         frontier.see(hits, keep=True)
         return set(map(RecordId, hits.ids.tolist()))
+
+    def _starts(self, ask: Ask) -> Probe:
+        """Ask for directories to start from, by words where there are any.
+
+        The best files by meaning bring their directories anyhow, and a directory's summary is near to much.
+        """
+        probe = self._probe(ask, _DIRECTORIES, self._rules.global_search_topk)
+        return replace(probe, vector=None) if ask.terms else probe
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)

@@ -7,7 +7,7 @@ graph, and the measuring of the records that any of them may return.
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from contextfind.adapters.embedded.patch import Patch, cut_out
 from contextfind.adapters.embedded.phrases import Wanted
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
-from contextfind.adapters.embedded.questions import Questions
+from contextfind.adapters.embedded.questions import Question, Questions
 from contextfind.adapters.embedded.ranking import best, distinct, kth_largest
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.sight import Sight
@@ -67,7 +67,6 @@ class _Asked:
     weights: Weights | None
     pairs: Wanted | None
     meaning: Meaning | None
-    tallies: dict[tuple[int, tuple[int, int]], Tally] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,6 +99,7 @@ class Answering:
         self._questions = questions
         self._bench = bench
         self._meanings: list[Meaning] = []
+        self._tallies: dict[tuple[int, int, tuple[int, int]], Tally] = {}
 
     @property
     def plans(self) -> Counter[str]:
@@ -113,24 +113,32 @@ class Answering:
             key = (probe.scope.account, probe.scope.user, probe.terms, id(probe.vector))
             alike.setdefault(key, []).append(number)
         answers: dict[int, Hits] = {}
-        for numbers in alike.values():
-            asked = self._ask(probes[numbers[0]])
-            found = self._answer(asked, [probes[number] for number in numbers])
-            answers |= dict(zip(numbers, found, strict=True))
+        try:
+            for numbers in alike.values():
+                asked = self._ask(probes[numbers[0]])
+                found = self._answer(asked, [probes[number] for number in numbers])
+                answers |= dict(zip(numbers, found, strict=True))
+        finally:
+            for tally in self._tallies.values():
+                tally.wipe()
+            self._tallies.clear()
         return [answers[number] for number in range(len(probes))]
 
     def explain(self, probe: Probe) -> str:
         """Return how a probe is answered: by answering it."""
-        asked = self._ask(probe)
-        self._answer(asked, [probe])
-        words = "no word of it occurs" if asked.weights is None else "words looked up"
-        if asked.meaning is None:
+        self.answer([probe])
+        known = self._question(probe)
+        words = "no word of it occurs" if known.weights is None else "words looked up"
+        if probe.vector is None:
             return f"{words}; no vector to compare"
-        return f"{told(asked.meaning.taken)}; {words}"
+        return f"{told(self._meanings[-1].taken)}; {words}"
+
+    def _question(self, probe: Probe) -> Question:
+        scope = probe.scope
+        return self._questions.of(self._snapshot, scope.account, scope.user, probe.terms)
 
     def _ask(self, probe: Probe) -> _Asked:
-        scope = probe.scope
-        known = self._questions.of(self._snapshot, scope.account, scope.user, probe.terms)
+        known = self._question(probe)
         meaning = None
         if probe.vector is not None:
             meaning = Meaning(probe.vector, self._rules, self._bench.vectors)
@@ -140,7 +148,7 @@ class Answering:
     def _answer(self, asked: _Asked, probes: Sequence[Probe]) -> list[Hits]:
         if asked.meaning is None and asked.weights is None:
             return [Hits.of(()) for _ in probes]
-        picks = self._all_picks(asked, probes)
+        picks = [list(self._picks(asked, probe)) for probe in probes]
         facts = self._facts(asked, [pick for some in picks for pick in some])
         ranked = [
             _cut([_rank(facts[pick.part], pick, probe.limit) for pick in some], probe.limit)
@@ -155,14 +163,6 @@ class Answering:
             _tabled([(one, described[id(one)], places) for one, places in some], known)
             for some in chosen
         ]
-
-    def _all_picks(self, asked: _Asked, probes: Sequence[Probe]) -> list[list[_Pick]]:
-        try:
-            return [list(self._picks(asked, probe)) for probe in probes]
-        finally:
-            for tally in asked.tallies.values():
-                tally.wipe()
-            asked.tallies.clear()
 
     def _picks(self, asked: _Asked, probe: Probe) -> Iterator[_Pick]:
         for number, part in enumerate(asked.sight.parts):
@@ -183,23 +183,23 @@ class Answering:
             near = asked.meaning.nearest(patch, wanted)
         if asked.weights is not None:
             spans = asked.weights.spans[number]
-            tally = self._tally(asked, asked.weights, number, patch)
+            tally = self._tally(asked.weights, number, patch)
             telling = most_telling(patch, asked.weights, spans, wanted, tally)
         return _Pick(number, near, telling, all=False)
 
-    def _tally(self, asked: _Asked, weights: Weights, number: int, patch: Patch) -> Tally | None:
+    def _tally(self, weights: Weights, number: int, patch: Patch) -> Tally | None:
         """Return what the words are worth in the group of a patch, None where that is not worth knowing."""
-        known = asked.tallies.get((number, patch.reach))
+        key = (id(weights), number, patch.reach)
+        known = self._tallies.get(key)
         if known is not None:
             return known
         segment = patch.segment
         inside = postings_in(segment, weights.spans[number], patch.reach)
         if is_rare(patch, inside):
             return None
-        scratch = self._bench.shares(segment.rows, len(asked.tallies))
-        tally = Tally.of(segment, weights, inside, scratch)
-        asked.tallies[number, patch.reach] = tally
-        return tally
+        scratch = self._bench.shares(segment.rows, len(self._tallies))
+        self._tallies[key] = Tally.of(segment, weights, inside, scratch)
+        return self._tallies[key]
 
     def _facts(self, asked: _Asked, picks: Sequence[_Pick]) -> dict[int, Facts]:
         wanted: dict[int, list[Longs]] = {}
