@@ -79,6 +79,23 @@ def notes(answer: httpx.Response) -> str:
     return str(answer.headers.get("x-notes", ""))
 
 
+async def test_R003_a_reranker_gets_texts_of_bounded_length_and_judges_them_all(
+    tmp_path: Path,
+) -> None:
+    with stub_reranker() as stub:
+        stub.longest = 2_000  # characters; longer ones are refused with 400
+        stub.judge = lambda _, text: 0.9 if "roll back" in text else None
+        rerank = RerankSettings(provider="cohere", model="m", api_base=stub.base_url)
+        async with served(app_of(tmp_path, rerank=rerank)) as ann:
+            files = {f"viking://resources/{n}.md": f"roll back {n}" for n in range(5)}
+            await ann.fill({**files, BOOK: "roll back the release, and so on; " * 1_800})
+            answer = await ann.post(SEARCH, {"query": "roll back", "limit": 6, "level": 2})
+            assert notes(answer) == ""  # else it would name how many got no score
+            hits = result_of(answer)["resources"]
+            assert {hit["uri"] for hit in hits} == {*files, BOOK}
+            assert len({hit["score"] for hit in hits}) == 1
+
+
 async def test_R067_the_last_line_of_a_long_file_is_found_by_its_meaning(tmp_path: Path) -> None:
     paragraph = "This paragraph speaks of something else entirely, at some length. " * 12
     chapters = [f"## Chapter {n}\n\n{paragraph}\n" for n in range(250)]

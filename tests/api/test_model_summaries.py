@@ -226,7 +226,9 @@ async def test_a_skill_describes_itself(tmp_path: Path, stub: StubChat) -> None:
     assert "brew" not in folders(stub)
 
 
-async def test_chinese_content_is_asked_about_in_chinese(tmp_path: Path, stub: StubChat) -> None:
+async def test_R147_chinese_content_is_asked_about_in_chinese(  # noqa: N802 - a case
+    tmp_path: Path, stub: StubChat
+) -> None:
     async with server(tmp_path, stub) as tenant:
         await tenant.write(
             "viking://resources/手册/回滚.md", "# 回滚\n\n先停止流量，再恢复数据库。"
