@@ -134,7 +134,7 @@ def test_each_row_keeps_the_pairs_of_its_words_and_no_others() -> None:
 
 
 def test_any_term_survives_the_file(tmp_path: Path) -> None:
-    class Whole:
+    class Whole(SimpleTokenizer):
         def terms(self, text: str) -> list[str]:
             return [text]
 
