@@ -14,7 +14,7 @@ from contextfind.ports.housekeeping import BlobNames, BlobSweep, Chore, NameKeys
 
 _log = logging.getLogger(__name__)
 
-_RECORDS = 2_000  # whose names are read at once: some 5 ms of a reader
+_RECORDS = 500  # whose names are read at once: 1 ms of the interpreter, which a find may wait for
 _SHELVES = 16  # looked at in one step, where nothing is to be taken away
 _BREATH = 0.02  # seconds between two steps: whoever came meanwhile goes first
 _PATIENCE = 120  # quiet times that a round waits for pauses; then it goes on beside whoever writes
@@ -24,14 +24,22 @@ _DAY = 86_400.0  # seconds until the next round where nobody writes: some things
 Sleep = Callable[[float], Awaitable[None]]
 
 
+async def _nobody() -> None:
+    """Give way to nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """When rounds are made: `writes` counts those of others, `quiet` seconds without any are a pause."""
+    """When rounds are made: `writes` counts those of others, `quiet` seconds without any are a pause.
+
+    give_way: returns when nobody is being answered, or soon.
+    """
 
     writes: Callable[[], int]
     quiet: float
     timer: Callable[[], float]
     sleep: Sleep = asyncio.sleep
+    give_way: Callable[[], Awaitable[None]] = _nobody
 
 
 class Housekeeper:
@@ -81,6 +89,7 @@ class Housekeeper:
         """Let others go first; somebody who writes has the house for himself."""
         before = self._hours.writes()
         await self._hours.sleep(_BREATH)
+        await self._hours.give_way()
         if self._hours.writes() != before:
             await self._quiet()
 

@@ -104,7 +104,7 @@ class House:
         stack.callback(bulk.shutdown)
         desk = build_desk(settings, engines, around, cpu, bulk)
         pulse = Pulse()
-        keeper = build_housekeeper(settings, engines.rooms, engines.index, around)
+        keeper = build_housekeeper(settings, engines.rooms, engines.index, around, desk.courtesy)
         workers = start_workers(engines, desk, pulse, around, keeper)
         stack.push_async_callback(stop_workers, workers)
         settling = Settling(engines.store, engines.index, workers.embedding, pulse)

@@ -15,6 +15,7 @@ from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.config.model import Settings
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
 from contextfind.ports import Clock, JobStore
 from contextfind.ports.housekeeping import Chore, Swept
@@ -85,9 +86,13 @@ class Rooms:
 
 
 def build_housekeeper(
-    settings: Settings, rooms: Rooms, index: EmbeddedIndex, around: Surroundings
+    settings: Settings,
+    rooms: Rooms,
+    index: EmbeddedIndex,
+    around: Surroundings,
+    courtesy: Courtesy,
 ) -> Housekeeper | None:
-    """Return who tidies up between the writes, None where the settings say never."""
+    """Return who tidies up between the writes and the finds, None where the settings say never."""
     quiet = settings.storage.idle_seconds
     if quiet == 0:
         return None
@@ -97,7 +102,12 @@ def build_housekeeper(
         *compaction.chores,
         *rooms.chores(around.clock, _GRACE),
     )
-    hours = Hours(lambda: compaction.writes, max(quiet, _SHORTEST), around.timer)
+    hours = Hours(
+        lambda: compaction.writes,
+        max(quiet, _SHORTEST),
+        around.timer,
+        give_way=courtesy.give_way,
+    )
     return Housekeeper(chores, hours)
 
 

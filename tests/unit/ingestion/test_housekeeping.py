@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -90,6 +90,20 @@ async def test_without_a_write_the_next_round_comes_after_a_day() -> None:
     rounds = work.begun[::3]
     assert len(rounds) == 3
     assert all(86_400 <= later - sooner < 87_000 for sooner, later in pairwise(rounds))
+
+
+async def test_every_step_gives_way_to_those_who_are_answered() -> None:
+    day = Day(end=60)
+    gave: list[float] = []
+
+    async def give_way() -> None:
+        gave.append(day.now)
+
+    work = Work(day)
+    keeper = Housekeeper([work.chore], replace(day.hours, give_way=give_way))
+    with pytest.raises(asyncio.CancelledError):
+        await keeper.run()
+    assert len(gave) == len(work.begun) == 3
 
 
 async def test_a_write_is_followed_by_a_round_and_rounds_keep_a_distance() -> None:
