@@ -77,7 +77,7 @@ class ArrayFile:
         self._file.write(held.data)
 
     def empty(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Add an array to be filled, in the file itself.
+        """Add an array to be filled, in the file itself; those before it are hardly looked at any more.
 
         Raises:
             OSError: the disk has no room for it; asked for now, since later it would end the process.
@@ -89,6 +89,7 @@ class ArrayFile:
         if size == 0:
             return np.empty(shape, kind)
         self._file.flush()
+        self._let_go()
         _reserve(self._file.fileno(), offset, size)
         skipped = offset % mmap.ALLOCATIONGRANULARITY
         pages = mmap.mmap(self._file.fileno(), size + skipped, offset=offset - skipped)
@@ -101,6 +102,9 @@ class ArrayFile:
         self._file.seek(self._end)
         self._file.write(table + len(table).to_bytes(_TAIL - len(_MARK), "little") + _MARK)
         self._file.flush()
+        self._let_go()
+
+    def _let_go(self) -> None:
         for pages in self._filled:
             let_go(pages)
 
