@@ -10,6 +10,7 @@ from contextfind.domain.filters import OneOf
 from contextfind.domain.records import Passage
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.ports import Change, Commit, Committed, Hits, Probe, RecordDraft, SearchIndex
+from contextfind.ports.index import Dialogue, Result, conversed
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.walk import HierarchicalRetriever
@@ -60,6 +61,9 @@ class BlindToFiles:
         answers = await self._index.search(probes)
         pairs = zip(probes, answers, strict=True)
         return [Hits.of(()) if probe.where == FILES else answer for probe, answer in pairs]
+
+    async def converse(self, dialogue: Dialogue[Result]) -> Result:
+        return await conversed(self, dialogue)
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         return await self._index.explain(probes)

@@ -27,7 +27,7 @@ from contextfind.domain.filters import (
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.index import SUPPORTERS, Hit, Probe, SearchIndex
+from contextfind.ports.index import SUPPORTERS, Dialogue, Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests.builders import (
     DIMENSION,
@@ -504,3 +504,33 @@ async def test_each_probe_is_explained_and_no_figure_counts_what_is_others(
     assert told.startswith("exact scan of 3 ")
     assert "3" not in nothing
     assert await index.explain([]) == []
+
+
+async def test_a_dialogue_gets_the_hits_of_every_question_and_gives_what_it_returns(
+    index: SearchIndex,
+) -> None:
+    await index.follow(
+        [make_change(n, make_record(n, f"viking://resources/{n}.md"), [f"w{n}"]) for n in (1, 2)]
+    )
+
+    def dialogue() -> Dialogue[list[list[int]]]:
+        (first,) = yield [ask("w1")]
+        second, third = yield [ask("w2"), ask("none")]
+        return [hits.ids.tolist() for hits in (first, second, third)]
+
+    assert await index.converse(dialogue()) == [[1], [2], []]
+
+
+async def test_what_goes_wrong_in_a_dialogue_comes_out(index: SearchIndex) -> None:
+    def stumbling() -> Dialogue[None]:
+        yield [ask("w1")]
+        raise ValueError("stumbled")
+
+    def asking_wrongly() -> Dialogue[None]:
+        yield [replace(ask("w1"), vector=unit(1, DIMENSION + 1))]
+
+    await index.follow([make_change(1, make_record(1), ["w1"])])
+    with pytest.raises(ValueError, match="stumbled"):
+        await index.converse(stumbling())
+    with pytest.raises(InvalidArgumentError):
+        await index.converse(asking_wrongly())

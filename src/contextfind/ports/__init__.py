@@ -6,7 +6,7 @@ from datetime import datetime
 from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.identities import Account, IdentityStore, Key, User
 from contextfind.ports.images import ImageEmbedder, ImageFetcher
-from contextfind.ports.index import Probe, SearchIndex
+from contextfind.ports.index import Dialogue, Probe, SearchIndex
 from contextfind.ports.jobs import Job, JobState, JobStore
 from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
 from contextfind.ports.sessions import SessionStore
@@ -40,6 +40,7 @@ __all__ = [
     "Clock",
     "Commit",
     "Committed",
+    "Dialogue",
     "Embedder",
     "FileSource",
     "Hit",

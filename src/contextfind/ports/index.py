@@ -1,8 +1,8 @@
 """Search over passages by meaning and by words; the one door for a search engine."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import Vector
@@ -10,7 +10,11 @@ from contextfind.domain.scope import Scope
 from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.store import Change
 
-__all__ = ["SUPPORTERS", "Hit", "Hits", "Probe", "SearchIndex"]
+__all__ = ["SUPPORTERS", "Dialogue", "Hit", "Hits", "Probe", "SearchIndex", "conversed"]
+
+Result = TypeVar("Result")
+# Questions of which each depends on the answers before: yields probes, is sent their hits, returns what came of it.
+Dialogue = Generator[Sequence["Probe"], Sequence[Hits], Result]
 
 SUPPORTERS = 4  # passages of a record whose cosines count together; 3 to 8 measured alike
 
@@ -57,6 +61,17 @@ class SearchIndex(Protocol):
         """
         ...
 
+    async def converse(self, dialogue: Dialogue[Result]) -> Result:
+        """Lead a dialogue to its end, all of it against one state; in a thread of the engine's own where it has some.
+
+        So what the dialogue does between its questions must not wait for anything, and touch only what is its own.
+
+        Raises:
+            InvalidArgumentError, UnavailableError: as for `search`. What the dialogue raises comes out as it is.
+
+        """
+        ...
+
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         """Return per probe one line of how it is answered: scanned, through a graph, by words alone.
 
@@ -80,3 +95,14 @@ class SearchIndex(Protocol):
     async def aclose(self) -> None:
         """Make what was followed durable and let go of threads, files and sockets."""
         ...
+
+
+async def conversed(index: SearchIndex, dialogue: Dialogue[Result]) -> Result:
+    """Lead a dialogue by one search for each question: for engines whose state does not change in between."""
+    try:
+        probes = next(dialogue)
+        while True:
+            probes = dialogue.send(await index.search(probes))
+    except StopIteration as end:
+        result: Result = end.value
+        return result

@@ -8,7 +8,7 @@ from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
-from contextfind.ports import Probe, SearchIndex
+from contextfind.ports import Dialogue, Probe, SearchIndex
 from contextfind.retrieval.frontier import Frontier, Scored, WalkRules
 from contextfind.retrieval.judging import Judge
 from contextfind.retrieval.reranking import Hearing
@@ -79,12 +79,36 @@ class HierarchicalRetriever:
             UnavailableError: the index does not answer.
 
         """
+        if ask.hearing is None:
+            return await self._index.converse(self._quickly(ask))
+        return await self._thinking(ask, ask.hearing)
+
+    def _quickly(self, ask: Ask) -> Dialogue[Walk]:
+        walk = yield from self._begin(ask)
+        frontier = walk.frontier
+        frontier.end_round()
+        while batch := frontier.take():
+            yield from self._open(batch, ask, frontier)
+            frontier.end_round()
+        return walk
+
+    async def _thinking(self, ask: Ask, hearing: Hearing) -> Walk:
+        """Walk with pauses, in which the reranker reads the best that it has not read yet."""
+        walk = await self._index.converse(self._begin(ask))
+        frontier = walk.frontier
+        frontier.hear(await hearing.judge(frontier.unread(hearing.candidates)))
+        frontier.end_round()
+        while batch := frontier.take():
+            seen = await self._index.converse(self._open(batch, ask, frontier))
+            frontier.hear(await hearing.judge(frontier.unread(hearing.candidates, seen)))
+            frontier.end_round()
+        return replace(walk, notes=hearing.notes)
+
+    def _begin(self, ask: Ask) -> Dialogue[Walk]:
+        """Ask everything in scope, flat, and for directories to start from."""
         width = ask.widen * max(self._rules.candidates, ask.limit)
-        probes = (
-            self._probe(ask, ask.where, width),
-            self._starts(ask),
-        )
-        leaves, directories = await self._index.search(probes)
+        probes = (self._probe(ask, ask.where, width), self._starts(ask))
+        leaves, directories = yield probes
         judge = self._judge(max(leaves.known, directories.known))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         frontier.see(leaves, keep=True)
@@ -92,14 +116,7 @@ class HierarchicalRetriever:
         frontier.start_from_parents(leaves)
         for root in ask.scope.targets:
             frontier.push(root)
-        await _hear(ask.hearing, frontier)
-        frontier.end_round()
-        while batch := frontier.take():
-            seen = await self._open(batch, ask, frontier)
-            await _hear(ask.hearing, frontier, seen)
-            frontier.end_round()
-        notes = () if ask.hearing is None else ask.hearing.notes
-        return Walk(frontier, judge, notes, probes=probes, exhausted=len(leaves) < width)
+        return Walk(frontier, judge, probes=probes, exhausted=len(leaves) < width)
 
     async def explain(self, walk: Walk) -> Sequence[str]:
         """Return how the index answered the global probes: that for hits, that for directories."""
@@ -108,21 +125,19 @@ class HierarchicalRetriever:
     def _judge(self, known: float) -> Judge:
         return Judge(self._calibration, self._scores, known)
 
-    async def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> set[RecordId]:
-        """Ask the directories in one round trip for hits to keep (returned), which may be doors too.
+    def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> Dialogue[set[RecordId]]:
+        """Ask the directories at once for hits to keep (returned), which may be doors too.
 
         A filter must not close the way: where there is one, doors are asked for by themselves.
         """
         here = OneOf("parent", frozenset(directory.text for directory in batch))
         limit = self._rules.children * len(batch)
         if isinstance(ask.where, Everything):
-            (hits,) = await self._index.search((self._probe(ask, here, limit),))
+            (hits,) = yield (self._probe(ask, here, limit),)
         else:
-            doors, hits = await self._index.search(
-                (
-                    self._probe(ask, all_of(here, _DIRECTORIES), limit),
-                    self._probe(ask, all_of(here, ask.where), limit),
-                )
+            doors, hits = yield (
+                self._probe(ask, all_of(here, _DIRECTORIES), limit),
+                self._probe(ask, all_of(here, ask.where), limit),
             )
             frontier.see(doors, keep=False)
         frontier.see(hits, keep=True)
@@ -138,11 +153,3 @@ class HierarchicalRetriever:
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)
-
-
-async def _hear(
-    hearing: Hearing | None, frontier: Frontier, among: set[RecordId] | None = None
-) -> None:
-    """Show the reranker the best that it has not read, of these or of all."""
-    if hearing is not None:
-        frontier.hear(await hearing.judge(frontier.unread(hearing.candidates, among)))

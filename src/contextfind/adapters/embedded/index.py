@@ -18,7 +18,7 @@ from contextfind.adapters.embedded.shelf import Maker, Shelf
 from contextfind.adapters.embedded.upkeep import Upkeep, Workshop
 from contextfind.domain.errors import InvalidArgumentError, UnavailableError
 from contextfind.domain.records import Vector
-from contextfind.ports.index import Hits, Probe
+from contextfind.ports.index import Dialogue, Hits, Probe, Result
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -68,6 +68,12 @@ class EmbeddedIndex:
         self._check_probes(probes)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._searchers, self._answer, probes)
+
+    async def converse(self, dialogue: Dialogue[Result]) -> Result:
+        """Answer question after question in one hop to a search thread."""
+        self._check_open()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._searchers, self._lead, dialogue)
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         """Say how the probes are answered, in one hop; counts no plans."""
@@ -144,6 +150,20 @@ class EmbeddedIndex:
         with self._counting:
             self._plans.update(answering.plans)
         return answers
+
+    def _lead(self, dialogue: Dialogue[Result]) -> Result:
+        answering = self._answering()
+        try:
+            probes = next(dialogue)
+            while True:
+                self._check_probes(probes)
+                probes = dialogue.send(answering.answer(probes))
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        finally:
+            with self._counting:
+                self._plans.update(answering.plans)
 
     def _explain(self, probes: Sequence[Probe]) -> list[str]:
         answering = self._answering()

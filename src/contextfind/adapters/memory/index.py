@@ -14,7 +14,7 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import matches, store_conditions
 from contextfind.domain.records import Matrix, Passage, Record, RecordId, Vector
 from contextfind.domain.word_pairs import Pair, neighbours
-from contextfind.ports.index import SUPPORTERS, Hit, Hits, Probe
+from contextfind.ports.index import SUPPORTERS, Dialogue, Hit, Hits, Probe, Result, conversed
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -38,6 +38,10 @@ class MemoryIndex:
         """Answer each probe by looking at everything."""
         self._check_all(probes)
         return [Hits.of(self._answer(probe)) for probe in probes]
+
+    async def converse(self, dialogue: Dialogue[Result]) -> Result:
+        """Answer question after question; nothing here waits, so nothing changes in between."""
+        return await conversed(self, dialogue)
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         """Say of each probe how many records were looked at."""

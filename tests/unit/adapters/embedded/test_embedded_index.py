@@ -1,3 +1,5 @@
+import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from contextfind.domain.errors import UnavailableError
 from contextfind.domain.filters import Everything, Tagged
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
-from contextfind.ports.index import Probe
+from contextfind.ports.index import Dialogue, Probe
 from contextfind.ports.store import Change
 from tests.builders import DIMENSION, make_change, make_record, make_removal, unit
 from tests.fakes import SimpleTokenizer
@@ -235,4 +237,25 @@ async def test_explaining_counts_no_plans_and_a_search_explains_nothing() -> Non
     before = index.stats()
     await index.explain([QUESTION])
     assert index.stats() == before
+    await index.aclose()
+
+
+async def test_a_dialogue_is_answered_against_one_state_whatever_is_followed_meanwhile() -> None:
+    index = await opened(None)
+    await index.follow(changes(3))
+    begun, gone_on = threading.Event(), threading.Event()
+
+    def dialogue() -> Dialogue[tuple[int, int]]:
+        probe = Probe(Scope("acme", "ann", (ROOT,)), Everything(), 100, unit(1))
+        (first,) = yield [probe]
+        begun.set()
+        assert gone_on.wait(20)
+        (second,) = yield [probe]
+        return len(first), len(second)
+
+    told = asyncio.create_task(index.converse(dialogue()))
+    await asyncio.to_thread(begun.wait, 20)
+    await index.follow(changes(3, begin=4))
+    gone_on.set()
+    assert await told == (3, 3)
     await index.aclose()
