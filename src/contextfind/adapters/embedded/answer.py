@@ -272,7 +272,7 @@ def _union(ranked: _Ranked) -> Longs:
     marked = np.zeros(len(ranked.facts.records), np.bool_)
     marked[ranked.near] = True
     marked[ranked.telling] = True
-    return np.flatnonzero(marked)
+    return marked.nonzero()[0]
 
 
 def _tabled(found: Sequence[tuple[Facts, Description, Longs]], known: float) -> Hits:

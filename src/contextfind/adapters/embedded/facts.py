@@ -37,7 +37,7 @@ class Facts:
         """Return where some of the records stand."""
         if len(records) == len(self.records):
             return np.arange(len(records))
-        return np.searchsorted(self.records, records)
+        return self.records.searchsorted(records)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,7 +81,7 @@ def describe(facts: Facts, pairs: Wanted | None) -> Description:
     phrases: Scores = np.zeros(len(chosen))
     passages = np.zeros(len(chosen), np.int64)
     counts = facts.counts[chosen]
-    mine = np.repeat(chosen, facts.counts)
+    mine = chosen.repeat(facts.counts)
     rows = facts.rows[mine]
     sums = np.zeros(len(rows)) if facts.looked is None else facts.looked.scores[mine]
     if facts.looked is not None and pairs is not None:
@@ -90,10 +90,10 @@ def describe(facts: Facts, pairs: Wanted | None) -> Description:
     sizes = facts.sizes[chosen]
     having = sizes > 0
     if having.any():
-        dots = facts.dots[np.repeat(chosen, facts.sizes)]
-        supports[np.flatnonzero(chosen)[having]] = mean_of_best(dots, sizes[having], SUPPORTERS)
+        dots = facts.dots[chosen.repeat(facts.sizes)]
+        supports[chosen.nonzero()[0][having]] = mean_of_best(dots, sizes[having], SUPPORTERS)
         if len(sums) > len(counts):
             sums = sums.copy()
-            sums[np.repeat(having, counts)] += dots
+            sums[having.repeat(counts)] += dots
     passages[chosen] = segment.ordinal[rows[first_largest(sums, counts)]]
     return Description(supports, phrases, passages)

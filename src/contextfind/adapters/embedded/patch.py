@@ -98,7 +98,7 @@ class Patch:
         known = numbers_of(bitmap_of(records) & self.found)
         if len(known) == 0:
             return np.zeros(len(records), np.bool_)
-        places = np.minimum(np.searchsorted(known, records), len(known) - 1)
+        places = np.minimum(known.searchsorted(records), len(known) - 1)
         held: NDArray[np.bool_] = known[places] == records
         return held
 

@@ -97,7 +97,7 @@ def score_pairs(segment: Segment, asked: Wanted, rows: Longs, present: NDArray[n
         return scores
     starts, ends = segment.pair_start[rows[telling]], segment.pair_start[rows[telling] + 1]
     held = _read(segment.pairs, starts, ends)
-    which = np.minimum(np.searchsorted(asked.numbers, held), len(asked.numbers) - 1)
+    which = np.minimum(asked.numbers.searchsorted(held), len(asked.numbers) - 1)
     found = np.flatnonzero(asked.numbers[which] == held)
     if len(found) == 0:
         return scores

@@ -44,7 +44,7 @@ def largest(scores: NDArray[np.floating], counts: Longs) -> NDArray[np.floating]
     """Return the largest of each run of adjacent scores; runs have the lengths `counts`, none is 0."""
     if len(scores) == len(counts):
         return scores
-    found: NDArray[np.floating] = np.maximum.reduceat(scores, np.cumsum(counts) - counts)
+    found: NDArray[np.floating] = np.maximum.reduceat(scores, counts.cumsum() - counts)
     return found
 
 
@@ -52,10 +52,10 @@ def first_largest(scores: NDArray[np.floating], counts: Longs) -> Longs:
     """Return where the largest of each run of adjacent scores stands; the first one on a tie."""
     if len(scores) == len(counts):
         return np.arange(len(scores))
-    begins = np.cumsum(counts) - counts
+    begins = counts.cumsum() - counts
     peaks = np.repeat(np.maximum.reduceat(scores, begins), counts)
     places = np.flatnonzero(scores == peaks)
-    return places[np.searchsorted(places, begins)]
+    return places[places.searchsorted(begins)]
 
 
 def mean_of_best(scores: NDArray[np.floating], counts: Longs, most: int) -> NDArray[np.float64]:
@@ -64,7 +64,7 @@ def mean_of_best(scores: NDArray[np.floating], counts: Longs, most: int) -> NDAr
         return scores.astype(np.float64)
     run_of = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((-scores, run_of))
-    begins = np.cumsum(counts) - counts
+    begins = counts.cumsum() - counts
     taken = np.arange(len(scores)) - begins[run_of] < most
     sums = np.bincount(run_of[taken], scores[order][taken], len(counts))
     means: NDArray[np.float64] = sums / np.minimum(counts, most)
@@ -75,8 +75,10 @@ def _best_of_all(scores: NDArray[np.floating], wanted: int) -> Longs:
     if len(scores) <= wanted:
         return np.arange(len(scores))
     cut = kth_largest(scores, wanted)
-    found = np.flatnonzero(scores >= cut)
+    found: Longs = (scores >= cut).nonzero()[0]
     if len(found) > wanted:  # more tie for the last places than there are
-        tied = np.flatnonzero(scores[found] == cut)
-        found = np.delete(found, tied[len(tied) - (len(found) - wanted) :])
+        (sure,) = (scores > cut).nonzero()
+        (tied,) = (scores == cut).nonzero()
+        found = np.concatenate((sure, tied[: wanted - len(sure)]))
+        found.sort()
     return found

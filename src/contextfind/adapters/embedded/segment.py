@@ -45,8 +45,10 @@ def micros(moment: datetime) -> int:
 def spread(starts: Longs, counts: Longs) -> Longs:
     """Return the ranges `starts[i] .. starts[i] + counts[i]` one after the other."""
     total = int(counts.sum())
-    shift = starts - (np.cumsum(counts) - counts)
-    return np.repeat(shift, counts) + np.arange(total, dtype=np.int64)
+    shift: Longs = starts - (counts.cumsum() - counts)
+    places: Longs = shift.repeat(counts)
+    places += np.arange(total)
+    return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ class Segment:
 
     def folder_of(self, records: Longs) -> list[str]:
         """Return the folder of each record."""
-        places = np.searchsorted(self.folder_start, records, side="right") - 1
+        places = self.folder_start.searchsorted(records, side="right") - 1
         return [self.folders[place] for place in places.tolist()]
 
     def named_of(self, records: Longs) -> "Names":

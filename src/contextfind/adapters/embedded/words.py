@@ -96,8 +96,7 @@ def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Lo
         if len(posting) == 0:
             continue
         places = posting.searchsorted(sought)
-        np.minimum(places, len(posting) - 1, out=places)
-        held = np.flatnonzero(posting[places] == sought)
+        (held,) = (posting.take(places, mode="clip") == sought).nonzero()
         if len(held) == 0:
             continue
         repeats = words.counts[start + first + places[held]]
@@ -194,7 +193,7 @@ def _near_the_cut(patch: Patch, tally: Tally, wanted: int) -> Longs:
                 break
             enough = 4 * total
     low, high = patch.rows
-    found: Longs = np.flatnonzero(tally.scores[low:high] > max(floor, 0.0))
+    found: Longs = (tally.scores[low:high] > max(floor, 0.0)).nonzero()[0]
     return found + low
 
 
