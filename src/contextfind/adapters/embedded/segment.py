@@ -45,7 +45,7 @@ def micros(moment: datetime) -> int:
 def spread(starts: Longs, counts: Longs) -> Longs:
     """Return the ranges `starts[i] .. starts[i] + counts[i]` one after the other."""
     total = int(counts.sum())
-    shift: Longs = starts - (counts.cumsum() - counts)
+    shift: Longs = starts - (np.cumsum(counts) - counts)
     places: Longs = shift.repeat(counts)
     places += np.arange(total)
     return places
