@@ -10,7 +10,7 @@ from contextfind.ingestion.drafting import Drafted, digest_of, draft_files
 from contextfind.ingestion.writing import Desk
 from contextfind.ports import FileSource, SourceEntry, SourceMark
 
-_BATCH = 32  # files read, drafted and committed together: progress is seen, memory stays flat
+_BATCH = 16  # files read, drafted and committed together: progress is seen, memory stays flat
 _BATCH_BYTES = 16_000_000
 _HOP_BYTES = 250_000  # of text drafted in one hop: about .3 s, so that closing is quick
 _MANY = 200  # files from which on another process is worth its start (.2 s of a core)

@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 2_000  # changes per step: with 384-dimensional vectors some 5 MB, so memory stays flat
 _STEP = (
-    500  # once it has caught up: some 70 ms of work, so that a search is not long in its company
+    100  # once it has caught up: some 15 ms of work, so that a search is not long in its company
 )
 _RETRY_SECONDS = 1.0
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took

@@ -35,3 +35,13 @@ async def test_who_fails_is_answered_too() -> None:
     with pytest.raises(RuntimeError), courtesy.answering():
         raise RuntimeError
     await courtesy.give_way()
+
+
+async def test_between_requests_that_come_one_after_the_other_work_takes_a_rest() -> None:
+    courtesy = Courtesy()
+    clock = asyncio.get_running_loop().time
+    with courtesy.answering():
+        pass
+    began = clock()
+    await courtesy.give_way()
+    assert clock() - began >= 0.015  # a timer may be early by the clock's resolution
