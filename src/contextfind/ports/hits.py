@@ -148,7 +148,8 @@ class Hits(Sequence[Hit]):
 
     def folder(self, place: int) -> str:
         """Return the prefix of what lies below a hit, with its slash."""
-        return self.uri(place).folder
+        address = self.folders[place] + self.names[place]
+        return f"{address}/" if address else SCHEME
 
     def uri(self, place: int) -> Uri:
         """Return the address of a hit."""

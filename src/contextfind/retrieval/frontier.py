@@ -118,8 +118,8 @@ class Frontier:
         """Queue a directory that was not opened yet; the better own score stays."""
         self._push(directory.folder, own, reason)
 
-    def see(self, hits: Sequence[Hit], *, keep: bool) -> None:
-        """Learn from hits; `keep` says that they passed the filter and may be answered."""
+    def see(self, hits: Sequence[Hit], *, keep: bool) -> NDArray[np.float64]:
+        """Learn from hits, and return their own scores; `keep` says that they passed the filter and may be answered."""
         seen = hits if isinstance(hits, Hits) else Hits.of(hits)
         self._top = None
         own = self._judge.owns(seen)
@@ -136,6 +136,7 @@ class Frontier:
             self._testify(self._evidence, folder, worth)
         if keep:
             self._pool.add(seen, own, sources)
+        return own
 
     def unread(self, limit: int, among: set[RecordId] | None = None) -> Sequence[Hit]:
         """Return the best hits (of `among`; None = of all) that the reranker was not shown, up to `limit`."""
@@ -160,14 +161,16 @@ class Frontier:
                 self._testify(self._reranked_evidence, self._pool.sources[row], score)
                 self._push(self._pool.sources[row], 0.0, "the reranker scored a file in it")
 
-    def start_from_parents(self, hits: Sequence[Hit]) -> None:
-        """Queue the directories of the best leaves, so that the walk never misses what flat search found."""
-        seen = hits if isinstance(hits, Hits) else Hits.of(hits)
-        own = np.where(seen.leaves, self._judge.owns(seen), -1.0)
+    def start_from_parents(self, hits: Hits, scores: NDArray[np.float64]) -> None:
+        """Queue the directories of the best leaves, so that the walk never misses what flat search found.
+
+        scores: their own, as `see` returned them.
+        """
+        own = np.where(hits.leaves, scores, -1.0)
         best = _at_least(own, self._rules.global_search_topk)
         worth = own[best].tolist()
         leaves = [
-            (-score, seen.folders[row] + seen.names[row], seen.folders[row])
+            (-score, hits.folders[row] + hits.names[row], hits.folders[row])
             for row, score in zip(best.tolist(), worth, strict=True)
             if score >= 0
         ]

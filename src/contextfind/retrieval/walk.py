@@ -111,9 +111,9 @@ class HierarchicalRetriever:
         leaves, directories = yield probes
         judge = self._judge(max(leaves.known, directories.known))
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
-        frontier.see(leaves, keep=True)
+        own = frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
-        frontier.start_from_parents(leaves)
+        frontier.start_from_parents(leaves, own)
         for root in ask.scope.targets:
             frontier.push(root)
         return Walk(frontier, judge, probes=probes, exhausted=len(leaves) < width)
