@@ -88,7 +88,7 @@ async def test_many_files_are_drafted_elsewhere_with_the_same_outcome(
 
 def test_batches_are_small_in_files_and_in_bytes() -> None:
     small = [SourceEntry(f"{n:03}.md", 10) for n in range(70)]
-    assert [len(batch) for batch in batches(small)] == [16, 16, 6]
+    assert [len(batch) for batch in batches(small)] == [16, 16, 16, 16, 6]
     large = [SourceEntry(f"{n}.md", 9_000_000) for n in range(3)]
     assert [len(batch) for batch in batches(large)] == [1, 1, 1]
     assert list(batches([])) == []
