@@ -45,7 +45,7 @@ def check_whole_or_absent(server: ServerProcess, numbers: range, acknowledged: s
             assert uri(number) in [hit["uri"] for hit in hits]
 
 
-@pytest.mark.parametrize("acknowledgements", [5, 60])
+@pytest.mark.parametrize("acknowledgements", [60, pytest.param(5, marks=pytest.mark.slow)])
 def test_every_acknowledged_write_survives_and_none_is_half_visible(
     tmp_path: Path, acknowledgements: int
 ) -> None:

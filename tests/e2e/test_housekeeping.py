@@ -85,7 +85,7 @@ def until(done: Callable[[], bool], seconds: float = SECONDS) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("writes", "seconds"), [(200, SECONDS), pytest.param(5_000, 600.0, marks=pytest.mark.slow)]
+    ("writes", "seconds"), [(100, SECONDS), pytest.param(5_000, 600.0, marks=pytest.mark.slow)]
 )
 def test_R116_single_writes_and_deletes_end_within_three_times_a_fresh_load(  # noqa: N802 - a case
     tmp_path: Path, writes: int, seconds: float
@@ -130,9 +130,9 @@ def fewer_blobs(data: Path, before: int) -> bool:
 def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
     tmp_path: Path,
 ) -> None:
-    numbers = range(60)
+    numbers = range(24)
     passing, wanted, others = ([f"{v}: {body(n)}" for n in numbers] for v in range(3))
-    for texts in (wanted, others, wanted):  # the last ones lie there already, if they do
+    for texts in (others, wanted):  # those of the second round may lie there already
         with ServerProcess(tmp_path / "data") as server:
             server.start(IDLE).wait_healthy()
             with concurrent.futures.ThreadPoolExecutor(4) as pool:

@@ -112,7 +112,7 @@ def beating(folder: Path) -> Iterator[tuple[ServerProcess, list[float]]]:
 
 def test_R091_finds_go_on_while_files_come_in(tmp_path: Path) -> None:
     with beating(tmp_path) as (server, away):
-        asked = beside(server, 400, 4)
+        asked = beside(server, 200, 4)
     assert len(asked.took) > 20
     assert away[0] < 0.25, away[
         :10

@@ -38,7 +38,7 @@ def say(server: ServerProcess, session: str, name: str, acknowledged: set[str]) 
         acknowledged.add(name)
 
 
-@pytest.mark.parametrize("acknowledgements", [10, 150])
+@pytest.mark.parametrize("acknowledgements", [10, pytest.param(150, marks=pytest.mark.slow)])
 def test_every_acknowledged_message_survives_a_kill_and_is_there_once(
     tmp_path: Path, acknowledgements: int
 ) -> None:
