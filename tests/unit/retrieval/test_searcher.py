@@ -78,7 +78,7 @@ def searcher(
     sessions: Sessions = SESSIONS,
     finder: Finder | None = None,
 ) -> Searcher:
-    analyzer = None if model is None else IntentAnalyzer(model, house.store, IntentRules())
+    analyzer = None if model is None else IntentAnalyzer(model, house.store, IntentRules(seconds=1.0))
     ticks = count()
     return Searcher(
         finder or house.finder, lambda: float(next(ticks)), sessions.recollect, analyzer
