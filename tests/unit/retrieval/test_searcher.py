@@ -78,7 +78,9 @@ def searcher(
     sessions: Sessions = SESSIONS,
     finder: Finder | None = None,
 ) -> Searcher:
-    analyzer = None if model is None else IntentAnalyzer(model, house.store, IntentRules(seconds=1.0))
+    analyzer = (
+        None if model is None else IntentAnalyzer(model, house.store, IntentRules(seconds=1.0))
+    )
     ticks = count()
     return Searcher(
         finder or house.finder, lambda: float(next(ticks)), sessions.recollect, analyzer
