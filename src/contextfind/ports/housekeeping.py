@@ -9,7 +9,15 @@ import numpy.typing as npt
 
 from contextfind.domain.records import RecordId
 
-NameKeys = npt.NDArray[np.uint64]  # of each digest the first 16 hex digits, as a number
+_KEY_DIGITS = (
+    16  # hex digits: 64 bits; two names that share them keep a loose blob, and lose nothing
+)
+NameKeys = npt.NDArray[np.uint64]  # of each digest its `key_of`
+
+
+def key_of(digest: str) -> int:
+    """Return the first 16 hex digits of a blob's name as a number: what names and blobs are compared by."""
+    return int(digest[:_KEY_DIGITS], 16)
 
 
 @dataclass(frozen=True, slots=True)

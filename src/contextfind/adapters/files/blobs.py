@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from contextfind.adapters.files.newcomers import Newcomers, key_of
+from contextfind.adapters.files.newcomers import Newcomers
 from contextfind.domain.errors import NotFoundError, UnavailableError
-from contextfind.ports.housekeeping import NameKeys, Swept
+from contextfind.ports.housekeeping import NameKeys, Swept, key_of
 
 T = TypeVar("T")
 

@@ -5,12 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-_KEY_DIGITS = 16
-
-
-def key_of(digest: str) -> int:
-    """Return the first 16 hex digits as a number."""
-    return int(digest[:_KEY_DIGITS], 16)
+from contextfind.ports.housekeeping import key_of
 
 
 class Newcomers:

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from contextfind.domain.errors import NotFoundError
-from contextfind.ports.housekeeping import NameKeys, Swept
-
-_KEY_DIGITS = 16
+from contextfind.ports.housekeeping import NameKeys, Swept, key_of
 
 
 class MemoryBlobs:
@@ -72,6 +70,6 @@ class MemoryBlobs:
         loose = [
             digest
             for digest in self._blobs
-            if digest not in self._held and int(digest[:_KEY_DIGITS], 16) not in wanted
+            if digest not in self._held and key_of(digest) not in wanted
         ]
         return sum((Swept(1, len(self._blobs.pop(digest))) for digest in loose), Swept())

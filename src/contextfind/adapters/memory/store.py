@@ -13,7 +13,7 @@ from contextfind.domain.filters import Filter, matches
 from contextfind.domain.records import Level, Passage, Record, RecordId, Vector, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.housekeeping import NameKeys
+from contextfind.ports.housekeeping import NameKeys, key_of
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -26,8 +26,6 @@ from contextfind.ports.store import (
     SourceMark,
     StaleDirectory,
 )
-
-_KEY_DIGITS = 16
 
 
 class MemoryRecordStore:
@@ -237,7 +235,7 @@ class MemoryRecordStore:
         records = sorted(self._tree.records.values(), key=lambda record: record.id)
         part = [record for record in records if record.id > after][:limit]
         names = [name for record in part for name in (record.content, record.source) if name]
-        keys = np.array([int(name[:_KEY_DIGITS], 16) for name in names], np.uint64)
+        keys = np.array([key_of(name) for name in names], np.uint64)
         return [record.id for record in part], keys
 
     async def aclose(self) -> None:

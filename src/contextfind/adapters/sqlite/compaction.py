@@ -13,7 +13,7 @@ from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.forgetting import forget, forgotten, gone_entries
 from contextfind.adapters.sqlite.sessions import unbury
 from contextfind.domain.records import RecordId
-from contextfind.ports.housekeeping import Chore, NameKeys, Swept
+from contextfind.ports.housekeeping import Chore, NameKeys, Swept, key_of
 
 _PAGES = 64  # given back in one transaction: 1 ms of work and a quarter of a megabyte to sync
 # After so many steps the log is written back beside the writer. At 1,000 pages SQLite would do it itself, inside a
@@ -24,7 +24,6 @@ _RESERVE = 256
 _RESERVE_SHARE = 64  # or this part of the file
 _INCREMENTAL = 2  # what `PRAGMA auto_vacuum` says of a file that can give single pages back
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_KEY_DIGITS = 16
 
 
 class SqliteCompaction:
@@ -134,5 +133,5 @@ def _named(
         "SELECT id, content, source FROM records WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
     ).fetchall()
     digests = [digest for row in rows for digest in row[1:] if _DIGEST.fullmatch(digest)]
-    keys = np.array([int(digest[:_KEY_DIGITS], 16) for digest in digests], np.uint64)
+    keys = np.array([key_of(digest) for digest in digests], np.uint64)
     return [RecordId(row[0]) for row in rows], keys
