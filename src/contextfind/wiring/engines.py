@@ -11,13 +11,11 @@ from pathlib import Path
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.files.blobs import FileBlobs
-from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.images.web import WebImages
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.remote.embeddings import OpenAIEmbedder
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
-from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
@@ -29,6 +27,7 @@ from contextfind.ingestion.author import SummaryAuthor
 from contextfind.ports import ChatModel, Embedder, IdentityStore, Reranker, SessionStore
 from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
+from contextfind.wiring.directory import open_directory
 from contextfind.wiring.housekeeping import UPLOADS, Rooms
 from contextfind.wiring.models import (
     build_author,
@@ -71,16 +70,10 @@ async def open_engines(
 ) -> Engines:
     """Open the data directory; `stack` closes everything in reverse order."""
     directory = Path(settings.storage.path)
-    lock = DirectoryLock(directory)
-    await asyncio.to_thread(lock.acquire)
-    stack.callback(lock.release)
-    database = await Database.open(directory)
+    database, blobs = await open_directory(directory, stack)
     store = SqliteRecordStore(database)
-    stack.push_async_callback(store.aclose)
     identities = SqliteIdentityStore(database)
     await _ensure_default_account(identities, around.clock())
-    blobs = FileBlobs(directory / "blobs")
-    stack.push_async_callback(blobs.aclose)
     jobs = SqliteJobStore(database)
     uploads = LocalShelf(
         directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes

@@ -1,6 +1,5 @@
 """What there is to tidy in a data directory, and who does it."""
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,16 +8,15 @@ from pathlib import Path
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.files.blobs import FileBlobs
-from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
-from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.config.model import Settings
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
 from contextfind.ports import Clock, JobStore
 from contextfind.ports.housekeeping import Chore, Swept
+from contextfind.wiring.directory import open_directory
 from contextfind.wiring.surroundings import Surroundings
 
 UPLOADS = timedelta(days=7)  # so old and no task has used them: nobody wants them any more
@@ -52,13 +50,7 @@ class Rooms:
         around = surroundings or Surroundings.real()
         directory = Path(settings.storage.path)
         async with AsyncExitStack() as stack:
-            lock = DirectoryLock(directory)
-            await asyncio.to_thread(lock.acquire)
-            stack.callback(lock.release)
-            database = await Database.open(directory)
-            stack.push_async_callback(database.aclose)
-            blobs = FileBlobs(directory / "blobs")
-            stack.push_async_callback(blobs.aclose)
+            database, blobs = await open_directory(directory, stack)
             limit = settings.server.max_upload_bytes
             uploads = LocalShelf(directory / "uploads", around.new_id, around.clock, limit)
             stack.push_async_callback(uploads.aclose)

@@ -1,14 +1,10 @@
 """The data of a directory without anything that works on it: what exports and imports need."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from contextfind.adapters.files.blobs import FileBlobs
-from contextfind.adapters.files.lock import DirectoryLock
-from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.adapters.sqlite.sessions import SqliteSessionStore
@@ -16,6 +12,7 @@ from contextfind.config.model import Settings
 from contextfind.ports import BlobStore, Clock, IdentityStore, RecordStore, SessionStore
 from contextfind.transfer.exporting import Exporter
 from contextfind.transfer.importing import Importer
+from contextfind.wiring.directory import open_directory
 from contextfind.wiring.engines import check_fingerprint
 from contextfind.wiring.models import open_embedder
 from contextfind.wiring.surroundings import Surroundings
@@ -54,14 +51,8 @@ class Vault:
         around = surroundings or Surroundings.real()
         directory = Path(settings.storage.path)
         async with AsyncExitStack() as stack:
-            lock = DirectoryLock(directory)
-            await asyncio.to_thread(lock.acquire)
-            stack.callback(lock.release)
-            database = await Database.open(directory)
+            database, blobs = await open_directory(directory, stack)
             store = SqliteRecordStore(database)
-            stack.push_async_callback(store.aclose)
-            blobs = FileBlobs(directory / "blobs")
-            stack.push_async_callback(blobs.aclose)
             dimension = 0
             if filling:
                 embedder = await open_embedder(settings.embedding, stack)
