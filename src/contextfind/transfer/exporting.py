@@ -10,6 +10,7 @@ from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, Record
 from contextfind.ports import BlobStore, IdentityStore, RecordCopy, RecordStore, SessionStore
+from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.transfer.entries import Entry, Header, Member, Tenant, Totals
 from contextfind.transfer.session_copies import read_sessions
 from contextfind.transfer.writer import ExportWriter
@@ -88,6 +89,7 @@ class Exporter:
                 for group in _groups(page):
                     entries = await self._entries(group)
                     await asyncio.to_thread(_write_all, writer, entries)
+                    reached(FaultPoint.MID_EXPORT)
                 owners = {(copy.record.account, copy.record.owner) for copy in page}
                 talkers |= {who: None for who in sorted(owners) if who[1]}
                 progress(writer.totals.records)

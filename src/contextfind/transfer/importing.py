@@ -11,6 +11,7 @@ from contextfind.domain.records import Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.drafting import placeholders
 from contextfind.ports import BlobStore, Clock, IdentityStore, RecordCopy, RecordStore, SessionStore
+from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.transfer.entries import Block, Entry, Member, Tenant, Totals, copy_of
 from contextfind.transfer.reader import ExportReader
 from contextfind.transfer.session_copies import bring_session
@@ -83,6 +84,7 @@ class Importer:
                 if copy.record.owner:
                     await self._gate.reserve(copy.record.account, copy.record.owner, self._clock())
             done = await self._store.restore(copies, self._missing_folders(copies))
+        reached(FaultPoint.MID_IMPORT)
         for session in block.sessions:
             who = session.session.identity
             await self._gate.reserve(who.account, who.user, self._clock())

@@ -25,6 +25,7 @@ from contextfind.adapters.embedded.graph import Graph, Net, load_net
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
+from contextfind.ports.fault_points import FaultPoint, reached
 
 _log = logging.getLogger(__name__)
 _FORMAT = 5
@@ -114,8 +115,11 @@ class Shelf:
         body = self._heading() | {"position": snapshot.position, "views": entries}
         text = json.dumps(body)
         sealed = json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "body": text})
-        self._put(lambda path: _write_text(path, sealed)).replace(self._directory / _MANIFEST)
+        manifest = self._put(lambda path: _write_text(path, sealed))
+        reached(FaultPoint.BEFORE_MANIFEST)
+        manifest.replace(self._directory / _MANIFEST)
         _sync(self._directory)
+        reached(FaultPoint.AFTER_MANIFEST)
         self._sweep()
 
     def _heading(self) -> dict[str, Any]:
@@ -190,6 +194,7 @@ class Shelf:
         """Write a file that is called by its digest, and return its name."""
         written = self._put(fill)
         name = _digest(written) + suffix
+        reached(FaultPoint.MID_SNAPSHOT)
         written.replace(self._directory / name)
         return name
 

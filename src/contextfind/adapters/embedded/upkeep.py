@@ -23,6 +23,7 @@ from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.shelf import Maker, Saver, Shelf
 from contextfind.adapters.embedded.snapshot import Snapshot, View
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -92,6 +93,7 @@ class Upkeep:
             return
         entries = [entry for entry in map(self._entry, last.values()) if entry is not None]
         added = [View(self._build(entries))] if entries else []
+        reached(FaultPoint.MID_FOLLOW)
         position = max(change.position for change in last.values())
         self._current.advance(np.array(list(last), np.int64), added, position)
         rows = sum(len(entry.passages) for entry in entries)

@@ -17,6 +17,7 @@ import numpy as np
 
 from contextfind.adapters.files.newcomers import Newcomers
 from contextfind.domain.errors import NotFoundError, UnavailableError
+from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.housekeeping import NameKeys, Swept, key_of
 
 T = TypeVar("T")
@@ -130,6 +131,7 @@ class FileBlobs:
             }
             for directory in touched:
                 _sync(directory)
+        reached(FaultPoint.AFTER_BLOBS)
         return digests
 
     def _write(self, path: Path, blob: bytes) -> set[Path]:
@@ -142,6 +144,7 @@ class FileBlobs:
             draft.write(blob)
             draft.flush()
             os.fsync(draft.fileno())
+        reached(FaultPoint.MID_BLOB)
         Path(draft.name).replace(path)
         return touched
 
@@ -180,6 +183,7 @@ class FileBlobs:
                 for path in map(self._path, leaving):
                     swept += Swept(1, path.stat().st_size)
                     path.unlink()
+                    reached(FaultPoint.MID_SWEEP)
         return swept
 
     def _path(self, digest: str) -> Path:

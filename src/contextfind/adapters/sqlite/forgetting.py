@@ -7,6 +7,8 @@ was deleted; so the file tells up to where that is.
 import sqlite3
 from collections.abc import Sequence
 
+from contextfind.ports.fault_points import FaultPoint, reached
+
 _FORGOTTEN = "log_forgotten"  # in `meta`
 _AT_ONCE = (
     5_000  # entries that a reader looks at: some 5 ms; rarely more than a few of them are forgotten
@@ -40,4 +42,5 @@ def gone_entries(
 def forget(connection: sqlite3.Connection, gone: Sequence[int], upto: int) -> None:
     """Delete entries, and note up to where some may be missing now. What is gone does not come back."""
     connection.executemany("DELETE FROM log WHERE position = ?", [(entry,) for entry in gone])
+    reached(FaultPoint.MID_FORGETTING)
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_FORGOTTEN, str(upto)))

@@ -3,6 +3,7 @@
 import sqlite3
 
 from contextfind.domain.errors import FailedPreconditionError
+from contextfind.ports.fault_points import FaultPoint, reached
 
 _FIRST = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -203,5 +204,6 @@ def migrate(
         connection.execute("BEGIN IMMEDIATE")
         for statement in statements:
             connection.execute(statement)
+            reached(FaultPoint.MID_MIGRATION)
         connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")

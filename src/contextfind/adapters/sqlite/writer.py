@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Generic, TypeVar
 
 from contextfind.domain.errors import UnavailableError
+from contextfind.ports.fault_points import FaultPoint, reached
 
 T = TypeVar("T")
 
@@ -138,7 +139,9 @@ class Writer:
             self._connection.execute("BEGIN IMMEDIATE")
             for request in group:
                 request.run(self._connection)
+            reached(FaultPoint.BEFORE_COMMIT)
             self._connection.execute("COMMIT")
+            reached(FaultPoint.AFTER_COMMIT)
             self._committed(self._connection)
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
