@@ -89,7 +89,7 @@ serve: $(RUN_STAMP) ## serve on 127.0.0.1:1933 (CONFIG=path/to/ov.conf)
 
 .PHONY: test
 test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
