@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 
 from contextfind.adapters.local.hash import HashEmbedder
 from contextfind.domain.errors import UnavailableError
@@ -18,10 +17,6 @@ class SimpleTokenizer:
     def terms(self, text: str) -> list[str]:
         """Return the runs of letters and digits, in lower case."""
         return re.findall(r"[^\W_]+", text.lower())
-
-    def shared(self, texts: Sequence[str], wanted: AbstractSet[str]) -> Sequence[AbstractSet[str]]:
-        """Return for each text which of these terms are among its own."""
-        return [wanted & set(self.terms(text)) for text in texts]
 
 
 class FakeEmbedder(HashEmbedder):

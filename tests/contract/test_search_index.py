@@ -197,6 +197,8 @@ def check(hits: Sequence[Hit], log: Sequence[Change], probe: Probe) -> None:
             None if want.support is None else pytest.approx(want.support, abs=1e-5)
         )
         assert hit.phrases == pytest.approx(want.phrases, abs=1e-9)
+        best = want.change.passages[want.passage].indexed_text
+        assert hit.shared == set(probe.terms) & set(SimpleTokenizer().terms(best))
 
 
 @given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))

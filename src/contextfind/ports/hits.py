@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate, compress, groupby
 from typing import Any, overload
 
 import numpy as np
@@ -32,6 +32,7 @@ class Hit:
         that are neighbours (`domain/word_pairs`) in the probe and in the passage, divided by `sum(idf)` as `words` is. It puts nothing forward.
     known: the share of the probe's terms, by idf, that occur at all in what `scope` may see: the same for
         all hits of a probe, whatever `where` and the targets leave out. 0.0 when none does.
+    shared: which of the probe's terms stand in its best passage.
     """
 
     id: RecordId
@@ -43,6 +44,7 @@ class Hit:
     known: float = 0.0
     support: float | None = None
     phrases: float = 0.0
+    shared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,8 @@ class Hits(Sequence[Hit]):
     """Hits in columns, because some hundreds are looked at for the ten that are shown; reads like a sequence.
 
     folders: the prefix that the addresses beside each hit share, with its slash; empty for the root. names: last
-    segments. levels, passages: numbers. cosines, supports: NaN where a record has none. The rest is as in `Hit`.
+    segments. levels, passages: numbers. cosines, supports: NaN where a record has none. terms, held: some terms, at least
+    those of the probe that occur, and which hits share them, shape (hits, terms). The rest is as in `Hit`.
     """
 
     ids: NDArray[np.int64]
@@ -63,11 +66,15 @@ class Hits(Sequence[Hit]):
     supports: Measured
     phrases: Measured
     known: float
+    terms: tuple[str, ...]
+    held: NDArray[np.bool_]
 
     @classmethod
     def of(cls, hits: Iterable[Hit]) -> "Hits":
         """Return the same as a table."""
         rows = list(hits)
+        terms = tuple(sorted({term for hit in rows for term in hit.shared}))
+        held = [[term in hit.shared for term in terms] for hit in rows]
         return cls(
             np.array([hit.id for hit in rows], np.int64),
             [_folder(hit.uri) for hit in rows],
@@ -79,6 +86,8 @@ class Hits(Sequence[Hit]):
             np.array([hit.support for hit in rows], np.float64),
             np.array([hit.phrases for hit in rows], np.float64),
             rows[0].known if rows else 0.0,
+            terms,
+            np.array(held, np.bool_).reshape(len(rows), len(terms)),
         )
 
     @classmethod
@@ -108,6 +117,8 @@ class Hits(Sequence[Hit]):
             column("supports"),
             column("phrases"),
             tables[0].known,
+            tables[0].terms,
+            column("held"),
         )
 
     @cached_property
@@ -144,6 +155,7 @@ class Hits(Sequence[Hit]):
             self.known,
             _known(self.supports[place]),
             float(self.phrases[place]),
+            frozenset(compress(self.terms, self.held[place].tolist())),
         )
 
     def folder(self, place: int) -> str:

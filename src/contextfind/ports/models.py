@@ -1,7 +1,6 @@
 """The kinds of model the house may call, and the tokenizer of the word index."""
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -52,10 +51,6 @@ class Tokenizer(Protocol):
 
     def terms(self, text: str) -> list[str]:
         """Return the terms in reading order, repeats included. Pure, no I/O, safe from any thread."""
-        ...
-
-    def shared(self, texts: Sequence[str], wanted: AbstractSet[str]) -> Sequence[AbstractSet[str]]:
-        """Return for each text which of these terms are among its own, as `terms` tells, only faster."""
         ...
 
 

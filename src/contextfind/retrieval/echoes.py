@@ -26,17 +26,11 @@ class Echoes:
         all_told = [(piece, frozenset(tokenizer.terms(piece))) for piece in _PIECE.findall(query)]
         told = [(piece, terms) for piece, terms in all_told if not terms.isdisjoint(asked)]
         self._pieces = [(piece, terms, _is_run(piece, terms)) for piece, terms in told]
-        self._terms: frozenset[str] = frozenset().union(*(terms for _, terms in told))
-
-    @property
-    def terms(self) -> AbstractSet[str]:
-        """All terms of all pieces."""
-        return self._terms
 
     def within(self, present: AbstractSet[str]) -> list[str]:
         """Return the words and the longest stretches that a text shares, each once.
 
-        present: which of `terms` the text has.
+        present: which terms of the question the text has.
         """
         found: dict[str, None] = {}
         for piece, own, is_run in self._pieces:

@@ -21,21 +21,10 @@ class ReasonWriter:
 
     def write(self, hits: Sequence[Chosen], query: str, judge: Judge) -> Sequence[str]:
         """Return one reason per hit, in order."""
-        words = self._words([_telling(hit) for hit in hits], Echoes(query, self._tokenizer))
-        return [_reason(hit, shared, judge) for hit, shared in zip(hits, words, strict=True)]
-
-    def _words(self, texts: Sequence[str | None], echoes: Echoes) -> Sequence[Sequence[str]]:
-        """Return which words of the question each text shares, none for None."""
-        told = [text for text in texts if text is not None]
-        present = iter(self._tokenizer.shared(told, echoes.terms))
-        return [() if text is None else echoes.within(next(present))[:_MAX_WORDS] for text in texts]
-
-
-def _telling(chosen: Chosen) -> str | None:
-    """Return the text whose words are told, None where there is none or it shares none."""
-    if chosen.passage is None or chosen.scored.hit.words <= 0:
-        return None
-    return chosen.passage.indexed_text
+        echoes = Echoes(query, self._tokenizer)
+        return [
+            _reason(hit, echoes.within(hit.scored.hit.shared)[:_MAX_WORDS], judge) for hit in hits
+        ]
 
 
 def _reason(chosen: Chosen, words: Sequence[str], judge: Judge) -> str:

@@ -7,9 +7,8 @@ TOKENIZER = WordTokenizer()
 
 
 def shared(query: str, text: str) -> list[str]:
-    echoes = Echoes(query, TOKENIZER)
-    (present,) = TOKENIZER.shared([text], echoes.terms)
-    return echoes.within(present)
+    present = set(TOKENIZER.terms(query)) & set(TOKENIZER.terms(text))
+    return Echoes(query, TOKENIZER).within(present)
 
 
 @pytest.mark.parametrize(

@@ -158,9 +158,8 @@ class Answering:
         for found, places in (pair for some in chosen for pair in some):
             found.chosen[places] = True
         described = {id(one): describe(one, asked.pairs) for one in facts.values()}
-        known = 0.0 if asked.weights is None else asked.weights.known
         return [
-            _tabled([(one, described[id(one)], places) for one, places in some], known)
+            _tabled([(one, described[id(one)], places) for one, places in some], asked.weights)
             for some in chosen
         ]
 
@@ -275,15 +274,15 @@ def _union(ranked: _Ranked) -> Longs:
     return marked.nonzero()[0]
 
 
-def _tabled(found: Sequence[tuple[Facts, Description, Longs]], known: float) -> Hits:
+def _tabled(found: Sequence[tuple[Facts, Description, Longs]], weights: Weights | None) -> Hits:
     """Return what was chosen as a table, in tree order."""
-    tables = [_table(*one, known) for one in found if len(one[2])]
+    tables = [_table(*one, weights) for one in found if len(one[2])]
     if len(tables) <= 1:
         return tables[0] if tables else Hits.of(())
     return Hits.joined(tables)
 
 
-def _table(facts: Facts, description: Description, places: Longs, known: float) -> Hits:
+def _table(facts: Facts, description: Description, places: Longs, weights: Weights | None) -> Hits:
     segment, records = facts.segment, facts.records[places]
     return Hits(
         ids=segment.ids[records],
@@ -295,5 +294,7 @@ def _table(facts: Facts, description: Description, places: Longs, known: float) 
         words=facts.words[places],
         supports=description.supports[places],
         phrases=description.phrases[places],
-        known=known,
+        known=0.0 if weights is None else weights.known,
+        terms=() if weights is None else weights.terms,
+        held=description.held[places],
     )

@@ -42,11 +42,15 @@ class Facts:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Description:
-    """Of all records of `Facts`, filled in where they are chosen: support, phrases, ordinal of the best passage."""
+    """Of all records of `Facts`, filled in where they are chosen: support, phrases, ordinal of the best passage.
+
+    held: which terms it holds, shape (records, terms); no terms where no words are asked for.
+    """
 
     supports: Scores
     phrases: Scores
     passages: NDArray[np.int64]
+    held: NDArray[np.bool_]
 
 
 def measure(
@@ -83,10 +87,11 @@ def describe(facts: Facts, pairs: Wanted | None) -> Description:
     counts = facts.counts[chosen]
     mine = chosen.repeat(facts.counts)
     rows = facts.rows[mine]
-    sums = np.zeros(len(rows)) if facts.looked is None else facts.looked.scores[mine]
-    if facts.looked is not None and pairs is not None:
-        held = score_pairs(segment, pairs, rows, facts.looked.present[:, mine])
-        phrases[chosen] = largest(held, counts)
+    looked = facts.looked
+    sums = np.zeros(len(rows)) if looked is None else looked.scores[mine]
+    present = np.zeros((0, len(rows)), np.bool_) if looked is None else looked.present[:, mine]
+    if looked is not None and pairs is not None:
+        phrases[chosen] = largest(score_pairs(segment, pairs, rows, present), counts)
     sizes = facts.sizes[chosen]
     having = sizes > 0
     if having.any():
@@ -95,5 +100,8 @@ def describe(facts: Facts, pairs: Wanted | None) -> Description:
         if len(sums) > len(counts):
             sums = sums.copy()
             sums[having.repeat(counts)] += dots
-    passages[chosen] = segment.ordinal[rows[first_largest(sums, counts)]]
-    return Description(supports, phrases, passages)
+    best = first_largest(sums, counts)
+    passages[chosen] = segment.ordinal[rows[best]]
+    held = np.zeros((len(chosen), len(present)), np.bool_)
+    held[chosen] = present[:, best].T
+    return Description(supports, phrases, passages, held)

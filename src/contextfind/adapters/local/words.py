@@ -20,14 +20,12 @@ parts .005 on documentation.
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 
 import snowballstemmer
 
-from contextfind.adapters.local.scanning import Scan
 from contextfind.domain.word_pairs import UNSPACED
 
 _FUNCTION_WORDS = """
@@ -78,15 +76,6 @@ class WordTokenizer:
         # No word goes on behind white space, and no folding reaches over it.
         found = list(chain.from_iterable(map(self._runs.__getitem__, text.split())))
         return found or [word.lower() for word in _words_in(text)]
-
-    def shared(self, texts: Sequence[str], wanted: AbstractSet[str]) -> Sequence[AbstractSet[str]]:
-        """Return for each text which of these terms are among its own; safe from any thread."""
-        scan = Scan(wanted, self._runs.__getitem__)
-        return [self._shared(text, wanted, scan) for text in texts]
-
-    def _shared(self, text: str, wanted: AbstractSet[str], scan: Scan) -> AbstractSet[str]:
-        found = scan.within(text)  # none: of function words alone they are the terms
-        return found if found is not None else wanted & set(self.terms(text))
 
     def _run_slowly(self, run: str) -> tuple[str, ...]:
         found: list[str] = []

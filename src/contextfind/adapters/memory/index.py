@@ -144,6 +144,9 @@ class _Words:
     def phrases(self, held: frozenset[Pair]) -> float:
         return _sum(idf for pair, idf in self._pairs.items() if pair in held) / self._ceiling
 
+    def shared(self, counts: Counter[str]) -> frozenset[str]:
+        return frozenset(term for term in self._idf if term in counts)
+
     def score(self, counts: Counter[str]) -> float:
         length = counts.total()
         total = 0.0
@@ -183,6 +186,7 @@ def _hit(entry: _Entry, vector: Vector | None, words: _Words) -> Hit:
         phrases=max((words.phrases(held) for held in entry.pairs), default=0.0)
         if words.known
         else 0.0,
+        shared=words.shared(entry.counts[best]) if entry.counts else frozenset(),
     )
 
 
