@@ -1,0 +1,64 @@
+"""A time in which no blob of a data directory is taken away, agreed on between processes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from contextfind.domain.errors import FailedPreconditionError, UnavailableError
+
+_NAME = "backup.lock"
+_PATIENCE = 10.0  # seconds: one step of a sweep takes milliseconds, on a busy disk some more
+
+
+class Stillness:
+    """Held by a backup, which reads blobs by and by; asked by a sweep before each of its steps.
+
+    It ends with the process that holds it, however that ends. patience: seconds that `held` waits for a sweep.
+    """
+
+    def __init__(self, directory: Path, patience: float = _PATIENCE) -> None:
+        self._file = directory / _NAME
+        self._patience = patience
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no blob go until the context ends. Blocks for up to `patience` seconds.
+
+        Raises:
+            FailedPreconditionError: somebody else holds it. OSError: it cannot be written there.
+
+        """
+        lock = self._lock(self._patience)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise FailedPreconditionError(
+                "another backup of this data is being taken; wait until it is done"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def absent(self) -> Iterator[None]:
+        """Let nobody hold it until the context ends.
+
+        Raises:
+            UnavailableError: a backup is being taken.
+
+        """
+        lock = self._lock(0)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UnavailableError("a backup is being taken") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock(self, patience: float) -> FileLock:
+        return FileLock(self._file, timeout=patience, thread_local=False)
