@@ -1,55 +1,137 @@
-"""How large a request may be."""
+"""How large a request may be, and how long its body may take."""
+
+import asyncio
+from dataclasses import dataclass
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contextfind.domain.errors import ResourceExhaustedError
+from contextfind.domain.errors import (
+    DeadlineExceededError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
 from contextfind.server.context import header_of
 from contextfind.server.rules import ServerRules
 
 UPLOAD_PATH = "/api/v1/resources/temp_upload"
 _FORM_BYTES = 64 * 1024  # boundaries, part headers and small form fields around an upload
+_BODIES = 8  # of the largest size that may be in memory at once; most are a thousand times smaller
+_SOON = 1  # seconds after which a caller whose body found no room may come again
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long a body may take: `seconds` in any case, and one more for every `slowest` bytes."""
+
+    seconds: float = 30.0
+    slowest: int = 10_000  # bytes a second; a bad mobile connection does five times as much
+
+
+_PACE = Pace()
 
 
 class BodyLimit:
-    """ASGI layer that stops reading where a body becomes too large, whatever its header claimed."""
+    """ASGI layer that stops reading where a body becomes too large, whatever its header claimed.
 
-    def __init__(self, app: ASGIApp, rules: ServerRules) -> None:
+    And where it comes too slowly, or all bodies in memory together are too much. Uploads lie on the
+    disk while they come, and count for themselves only.
+    """
+
+    def __init__(self, app: ASGIApp, rules: ServerRules, pace: Pace = _PACE) -> None:
         self.app = app
         self.rules = rules
+        self.pace = pace
+        self._room = _Room(_BODIES * rules.max_body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request of allowed size.
 
         Raises:
             ResourceExhaustedError: the body is, or says it will be, larger.
+            DeadlineExceededError: it comes too slowly.
+            UnavailableError: others' bodies have filled the room there is.
 
         """
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        limit = self._limit(scope["path"])
+        upload = scope["path"] == UPLOAD_PATH
+        limit = self.rules.max_upload_bytes + _FORM_BYTES if upload else self.rules.max_body_bytes
         announced = header_of(scope, b"content-length")
         if announced.isdecimal() and int(announced) > limit:
             raise _too_large(limit)
-        seen = 0
+        body = _Body(receive, limit, self.pace)
+        room = None if upload else self._room
 
         async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > limit:
-                raise _too_large(limit)
-            return message
+            return await body.receive(room)
 
-        await self.app(scope, counted, send)
+        try:
+            await self.app(scope, counted, send)
+        finally:
+            if room is not None:
+                room.held -= body.seen
 
-    def _limit(self, path: str) -> int:
-        if path == UPLOAD_PATH:
-            return self.rules.max_upload_bytes + _FORM_BYTES
-        return self.rules.max_body_bytes
+
+@dataclass(slots=True)
+class _Room:
+    """Bytes of the bodies whose requests are not answered yet, and how many may be."""
+
+    most: int
+    held: int = 0
+
+
+class _Body:
+    """The body of one request while it comes."""
+
+    def __init__(self, receive: Receive, limit: int, pace: Pace) -> None:
+        self.seen = 0
+        self._receive = receive
+        self._limit = limit
+        self._pace = pace
+        self._whole = False
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+
+    async def receive(self, room: _Room | None) -> Message:
+        """Return the next message, once what it brings is within all bounds."""
+        if self._whole:  # what comes now is that the caller hangs up, whenever that is
+            return await self._receive()
+        message = await self._in_time()
+        size = len(message.get("body", b""))
+        self.seen += size
+        if room is not None:
+            room.held += size
+        if self.seen > self._limit:
+            raise _too_large(self._limit)
+        if room is not None and size > 0 and room.held > room.most:
+            raise _no_room()
+        self._whole = not message.get("more_body", False)
+        return message
+
+    async def _in_time(self) -> Message:
+        due = self._begun + self._pace.seconds + self.seen / self._pace.slowest
+        try:
+            async with asyncio.timeout_at(due):
+                return await self._receive()
+        except TimeoutError:
+            raise _too_slow(self.seen) from None
 
 
 def _too_large(limit: int) -> ResourceExhaustedError:
     return ResourceExhaustedError(
         f"the request body is larger than {limit} bytes", {"max_bytes": limit}
+    )
+
+
+def _too_slow(seen: int) -> DeadlineExceededError:
+    return DeadlineExceededError(
+        f"the request body comes too slowly; {seen} bytes of it came in time", {"retryable": True}
+    )
+
+
+def _no_room() -> UnavailableError:
+    return UnavailableError(
+        "the server holds as many request bodies as it has room for",
+        {"retryable": True, "retry_after_seconds": _SOON},
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from starlette.requests import Request
 from starlette.types import Receive
@@ -12,8 +12,13 @@ from contextfind.domain.errors import DeadlineExceededError
 _SOON = 0.05  # seconds; most answers are there by then, and a watch is a task that costs as much as routing
 
 
+def while_awaited(request: Request, deadline: float | None) -> AbstractAsyncContextManager[None]:
+    """Bound what is awaited inside: see `while_present`."""
+    return while_present(request.receive, deadline)
+
+
 @asynccontextmanager
-async def while_awaited(request: Request, deadline: float | None) -> AsyncIterator[None]:
+async def while_present(receive: Receive, deadline: float | None) -> AsyncIterator[None]:
     """Bound what is awaited inside: it is cancelled when nobody waits for it any more.
 
     deadline: on the clock of the event loop; None where what is awaited ends by itself.
@@ -28,7 +33,7 @@ async def while_awaited(request: Request, deadline: float | None) -> AsyncIterat
     bound = asyncio.timeout_at(deadline)
     try:
         async with bound:
-            watch = _Watch(request.receive, bound)
+            watch = _Watch(receive, bound)
             try:
                 yield
             finally:

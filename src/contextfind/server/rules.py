@@ -17,6 +17,7 @@ KEY_START = "cf_"  # so that people, and scanners of leaked secrets, know a key 
 class ServerRules:
     """What the server allows, and how long it waits; empty keys are no keys.
 
+    metrics_key: reads GET /metrics and nothing else.
     answer_seconds: an answer that needs longer is given up with DEADLINE_EXCEEDED.
     wait_seconds: how long `wait=true` waits when the caller names no `timeout`.
     longest_wait_seconds: the largest `timeout` a caller may name.
@@ -25,6 +26,9 @@ class ServerRules:
         fast an opening must fail to stop the start.
     cors_origins: web pages of these origins may call the API; `*` is all, none is none.
     patience_seconds: how long a request waits for a house that is still opening.
+    max_requests: requests that are answered at once; of one account three quarters of them.
+    max_waiting: requests of one account that wait for their turn.
+    queue_seconds: how long one of them waits.
     rate_limit_per_minute: requests of one key; 0 is no limit.
     rate_limit_burst: how many of them may come at once; None is all of a minute's.
     wrong_keys_per_minute: of one address; a person who mistypes stays below, a list of words does not.
@@ -32,6 +36,7 @@ class ServerRules:
 
     api_key: str = ""
     root_api_key: str = ""
+    metrics_key: str = ""
     max_body_bytes: int = 32 * MEBIBYTE
     max_upload_bytes: int = 512 * MEBIBYTE
     answer_seconds: float = 60.0
@@ -43,6 +48,9 @@ class ServerRules:
     opening_seconds: float = 5.0
     patience_seconds: float = 20.0
     cors_origins: tuple[str, ...] = ()
+    max_requests: int = 64
+    max_waiting: int = 256
+    queue_seconds: float = 10.0  # clients give up after some 30; those behind have a chance, too
     rate_limit_per_minute: int = 0
     rate_limit_burst: int | None = None
     wrong_keys_per_minute: int = 30
