@@ -621,6 +621,25 @@ async def test_forgetting_all_vectors_makes_every_text_pending_again(store: Stor
     assert (await store.changes(before, 10))[0].vectors is None
 
 
+async def test_records_are_embedded_again_and_logged_with_those_that_share_a_text(
+    store: Store,
+) -> None:
+    item, other = draft("resources/a", "x", "y"), draft("resources/b", "y")
+    await store.commit(writing(item, other, draft("resources/empty")))
+    await store.add_vectors([(digest, unit(1)) for digest in digests(item)])
+    ids = [(await only(store, f"resources/{name}")).id for name in ("a", "empty")]
+    before = await store.position()
+    assert await store.embed_again([*ids, RecordId(99)]) == before + 1
+    assert [text.text for text in await store.pending(10)] == ["x", "y"]
+    (change,) = await store.changes(before, 10)
+    assert (change.id, change.vectors) == (ids[0], None)
+    await store.add_vectors([(digest, unit(1)) for digest in digests(item)])
+    assert {change.id for change in await store.changes(before, 10)} == {
+        ids[0],
+        (await only(store, "resources/b")).id,
+    }
+
+
 async def test_the_fingerprint_is_remembered(store: Store) -> None:
     assert await store.fingerprint() is None
     await store.set_fingerprint("hash/8")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from contextfind.answering.excerpts import beginning, excerpt
-from contextfind.domain.errors import NotFoundError, UnavailableError
+from contextfind.domain.errors import DamagedError, UnavailableError
 from contextfind.domain.filters import OneOf
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, Passage, Record, Vector
@@ -103,7 +103,7 @@ class ContextReader:
             return None, hit.abstract
         try:
             text = await body_of(record, self._with.blobs)
-        except NotFoundError:
+        except DamagedError:
             return None, hit.abstract
         self._with.count(record.id)
         return record, text

@@ -12,6 +12,7 @@
   - ResourceExhaustedError      RESOURCE_EXHAUSTED   a limit was met
   - UnimplementedError          UNIMPLEMENTED        known to the API, not built here
   - UnavailableError            UNAVAILABLE          an engine or a model does not answer
+    - DamagedError              UNAVAILABLE          the disk does not give back what was stored
     - DeadlineExceededError     DEADLINE_EXCEEDED
   - ConfigError                 FAILED_PRECONDITION  ov.conf or the environment; only at start
 """
@@ -117,6 +118,16 @@ class UnavailableError(ContextFindError):
     """An engine or a model does not answer; services may degrade on this one, and only on it."""
 
     code: ClassVar[Code] = "UNAVAILABLE"
+
+
+class DamagedError(UnavailableError):
+    """What was stored cannot be read any more; asking again does not help, the message says what does.
+
+    `details["retryable"]` is false.
+    """
+
+    def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
+        super().__init__(message, {**(details or {}), "retryable": False})
 
 
 class DeadlineExceededError(UnavailableError):

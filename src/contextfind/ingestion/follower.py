@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
+from dataclasses import replace
 
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import DamagedError, InvalidArgumentError, UnavailableError
+from contextfind.domain.records import RecordId
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import RecordStore, SearchIndex
+from contextfind.ports import Change, RecordStore, SearchIndex
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +39,7 @@ class Follower:
         self._target = 0  # where the log stood at start
         self._there = 0
         self._fault = ""
+        self._sent_back: set[RecordId] = set()
 
     @property
     def standing(self) -> str:
@@ -81,6 +85,8 @@ class Follower:
             except UnavailableError as fault:
                 self._fault = f"does not follow: {fault}"
                 _log.warning("index does not follow, trying again: %s", fault)
+                if isinstance(fault, DamagedError):  # it will not: what is there is all there is
+                    self._caught_up.set()
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             self._fault = ""
@@ -98,6 +104,27 @@ class Follower:
             self._there, _STEP if self._caught_up.is_set() else _BATCH
         )
         if changes:
-            await self._index.follow(changes)
+            await self._hand_over(changes)
             self._there = changes[-1].position
         return bool(changes)
+
+    async def _hand_over(self, changes: Sequence[Change]) -> None:
+        try:
+            await self._index.follow(changes)
+        except InvalidArgumentError:  # nothing of it was taken
+            for change in changes:
+                await self._hand_over_one(change)
+
+    async def _hand_over_one(self, change: Change) -> None:
+        """Hand over a change; one whose vectors are damaged without them, and have those made anew.
+
+        Once for each record: an embedder that gives the like again is not asked for ever.
+        """
+        try:
+            await self._index.follow([change])
+        except InvalidArgumentError as refusal:
+            await self._index.follow([replace(change, vectors=None)])
+            _log.warning("damaged vectors, made anew: %s", refusal)
+            if change.id not in self._sent_back:
+                self._sent_back.add(change.id)
+                await self._store.embed_again([change.id])

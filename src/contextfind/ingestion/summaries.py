@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from contextfind.domain.errors import ConflictError, UnavailableError
+from contextfind.domain.errors import ConflictError, DamagedError, UnavailableError
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -83,7 +83,11 @@ class SummaryWorker:
             deepest = len(stale[0].uri.segments)  # a parent waits for its children's texts
             ready = [one for one in stale if len(one.uri.segments) == deepest]
             for account in sorted({one.account for one in ready}):
-                await self._summarise([one for one in ready if one.account == account])
+                of_account = [one for one in ready if one.account == account]
+                try:
+                    await self._summarise(of_account)
+                except DamagedError as fault:
+                    await self._pass_over(of_account, fault)
         self._pulse.beat()
         return bool(stale)
 
@@ -125,6 +129,19 @@ class SummaryWorker:
                     stale=tuple(up for one in written for up in one.above),
                 )
             )
+
+    async def _pass_over(self, directories: Sequence[StaleDirectory], fault: DamagedError) -> None:
+        """Leave the summaries of directories as they are, so that nobody waits for what will not come."""
+        first = directories[0]
+        _log.error(
+            "account %s: %d directories keep their old summaries, the first is %s: %s",
+            first.account,
+            len(directories),
+            first.uri.text,
+            fault,
+        )
+        done = Commit(first.account, self._desk.clock(), fresh=tuple(directories))
+        await self._desk.commit(done)
 
     async def _drafts(self, directories: Sequence[StaleDirectory]) -> list["_Summary"]:
         """Return what is to be written, in order; the first failure stops the others."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from contextfind.domain.errors import DamagedError, NotFoundError
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import (
     ContextType,
@@ -179,6 +180,13 @@ class RecordStore(Protocol):
         """
         ...
 
+    async def embed_again(self, ids: Sequence[RecordId]) -> int:
+        """Drop the vectors of these records, log those that had passages, and return the position.
+
+        Their texts are `pending` then. Others with the same texts wait for them too, and are logged when they come.
+        """
+        ...
+
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """Return texts without a vector: those of files first, then in the order they came."""
         ...
@@ -260,6 +268,7 @@ class RecordStore(Protocol):
 
         Only the last entry of a record is kept, so the log is never longer than records that are
         or were there. That of a record that is gone may be forgotten once every index has followed it.
+        A record that the disk does not give back counts as gone; damaged vectors have no columns.
         """
         ...
 
@@ -336,12 +345,20 @@ async def body_of(record: Record, blobs: BlobStore) -> str:
     """Return the whole text of a record: its blob, or the abstract where that is all there is.
 
     Raises:
-        NotFoundError: the blob is lost. UnavailableError: it cannot be read.
+        DamagedError: the blob is lost, or not what was stored. UnavailableError: the disk does not answer.
 
     """
     if not record.content:
         return record.abstract
-    return (await blobs.get(record.content)).decode("utf-8", "replace")
+    try:
+        blob = await blobs.get(record.content)
+    except (NotFoundError, DamagedError) as fault:
+        raise DamagedError(
+            f"the text of {record.uri.text!r} is lost on the server's disk; write it again, "
+            "or have the data restored from a backup",
+            {"resource": record.uri.text},
+        ) from fault
+    return blob.decode("utf-8", "replace")
 
 
 async def bodies_of(records: Sequence[Record], blobs: BlobStore) -> Sequence[str | None]:

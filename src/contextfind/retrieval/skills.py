@@ -177,7 +177,7 @@ class SkillBrowser:
             async with gate:
                 try:
                     return await body_of(record, self._blobs)
-                except (NotFoundError, UnavailableError):
+                except UnavailableError:
                     return ""  # the record itself still says what it is about
 
         texts = await asyncio.gather(*(text(record) for record in records))

@@ -7,6 +7,7 @@ from datetime import date
 from contextfind.domain.errors import (
     AlreadyExistsError,
     ConflictError,
+    DamagedError,
     InvalidArgumentError,
     NotFoundError,
     UnavailableError,
@@ -233,7 +234,7 @@ class Notebook:
             return None
         try:
             memory = of_file(uri, await body_of(record, self._desk.blobs))
-        except NotFoundError:  # its text is lost: nothing to tell, nothing to be replaced
+        except DamagedError:  # its text is lost: nothing to tell, nothing to be replaced
             memory = Memory(None, uri.name, "", None)
         ours = {tag.partition("=")[0] for tag in record.tags} >= {"session", "archive"}
         return _Entry(memory, memory, record.tags, ours and bool(memory.text))

@@ -1,17 +1,18 @@
 import asyncio
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import DamagedError, InvalidArgumentError, UnavailableError
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, Commit, RecordDraft
-from tests.builders import NOON, make_passages
+from tests.builders import DIMENSION, NOON, make_passages, unit
 from tests.fakes import SimpleTokenizer
 
 
@@ -92,4 +93,59 @@ async def test_while_much_is_written_it_rests_as_long_as_it_worked_and_follows_t
         while await index.position() < await store.position():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
     assert index.followed == [1, 2]  # the two that came in the rest went together
+    task.cancel()
+
+
+class PickyIndex(MemoryIndex):
+    """Refuses vectors that are not finite, as a real one does."""
+
+    def __init__(self) -> None:
+        super().__init__(SimpleTokenizer())
+        self.refused = 0
+
+    async def follow(self, changes: Sequence[Change]) -> None:
+        if any(c.vectors is not None and not np.isfinite(c.vectors).all() for c in changes):
+            self.refused += 1
+            raise InvalidArgumentError("not finite")
+        await super().follow(changes)
+
+
+async def test_damaged_vectors_are_made_anew_and_hold_up_nobody_else() -> None:
+    store, index = MemoryRecordStore(), PickyIndex()
+    for name in ("a.md", "b.md", "c.md"):
+        uri = Uri.parse(f"viking://resources/{name}")
+        draft = RecordDraft(uri, Level.DETAIL, ContextType.RESOURCE, "a", make_passages(name))
+        await store.commit(Commit("acme", NOON, put=[draft]))
+    rows = [unit(1), np.full(DIMENSION, np.nan, np.float32), unit(3)]
+    texts = await store.pending(9)
+    await store.add_vectors([(t.digest, r) for t, r in zip(texts, rows, strict=True)])
+    follow = Follower(store, index, Pulse())
+    task = asyncio.create_task(follow.run())
+    async with asyncio.timeout(20):
+        while not await store.pending(9) or await index.position() < await store.position():  # noqa: ASYNC110 - no event to wait for
+            await asyncio.sleep(0.005)
+    assert [text.digest for text in await store.pending(9)] == [texts[1].digest]
+    assert follow.standing == "ok"
+    await store.add_vectors([(texts[1].digest, rows[1])])  # an embedder that does it again
+    async with asyncio.timeout(20):
+        while await index.position() < await store.position():  # noqa: ASYNC110 - no event to wait for
+            await asyncio.sleep(0.005)
+    assert await store.pending(9) == []
+    task.cancel()
+
+
+class DamagedStore(MemoryRecordStore):
+    """Its log cannot be read."""
+
+    async def changes(self, after: int, limit: int) -> Sequence[Change]:
+        raise DamagedError(f"nothing to read after {after}, not even {limit}")
+
+
+async def test_a_log_that_cannot_be_read_locks_nobody_out_of_what_is_in_the_index() -> None:
+    store = DamagedStore()
+    await put(store, "a.md")
+    follow = Follower(store, MemoryIndex(SimpleTokenizer()), Pulse())
+    task = asyncio.create_task(follow.run())
+    await follow.ready(20)
+    assert follow.standing.startswith("does not follow: nothing to read")
     task.cancel()

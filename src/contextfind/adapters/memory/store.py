@@ -60,6 +60,18 @@ class MemoryRecordStore:
         await self._ring()
         return tree.position
 
+    async def embed_again(self, ids: Sequence[RecordId]) -> int:
+        """See `RecordStore.embed_again`."""
+        tree = self._tree
+        for record in ids:
+            held = tree.passages.get(record, ())
+            for passage in held:
+                tree.vectors.pop(passage.digest, None)
+            if held:
+                tree.note(record)
+        await self._ring()
+        return tree.position
+
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """See `RecordStore.pending`."""
         tree = self._tree

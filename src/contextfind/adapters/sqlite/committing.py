@@ -76,6 +76,19 @@ def forget_vectors(connection: sqlite3.Connection) -> int:
     return last_position(connection)
 
 
+def embed_again(connection: sqlite3.Connection, records: Sequence[int]) -> int:
+    """Drop the vectors of records and log these; whoever shares a text with them waits for it too."""
+    for record in records:
+        found = connection.execute("SELECT digest FROM passages WHERE record = ?", (record,))
+        digests = found.fetchall()
+        for digest in digests:
+            connection.execute("DELETE FROM vectors WHERE digest = ?", digest)
+            connection.execute("UPDATE passages SET pending = 1 WHERE digest = ?", digest)
+        if digests:
+            note(connection, record)
+    return last_position(connection)
+
+
 def last_position(connection: sqlite3.Connection) -> int:
     """Return the position of the last log entry, 0 when there is none."""
     (position,) = connection.execute("SELECT coalesce(max(position), 0) FROM log").fetchone()

@@ -10,14 +10,16 @@ from typing import TypeVar
 from contextfind.adapters.sqlite.bell import Bell
 from contextfind.adapters.sqlite.committing import last_position
 from contextfind.adapters.sqlite.readers import Readers
+from contextfind.adapters.sqlite.rows import CURE
 from contextfind.adapters.sqlite.schema import migrate
 from contextfind.adapters.sqlite.writer import Writer
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import DamagedError, UnavailableError
 
 T = TypeVar("T")
 
 _SHRINKABLE = "PRAGMA auto_vacuum = INCREMENTAL"
 FILE_NAME = "contextfind.db"
+_PRIMARY = 0xFF  # the bits of an error code that say what it is; those above say more
 _READERS = 2  # as many as cores; a read holds the GIL while it makes records anyway
 _BUSY_SECONDS = 5.0  # somebody else (a backup, a shell) holds the file
 _CACHE_KIB = 32_768  # per connection: the inner pages of every index at a million passages
@@ -184,7 +186,7 @@ def _at_once(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection]
     try:
         return work(connection)
     finally:
-        connection.execute("COMMIT")
+        connection.execute("ROLLBACK")  # COMMIT fails, and stays open, behind a damaged page
 
 
 def _size(file: Path) -> int:
@@ -199,4 +201,14 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise DamagedError(f"{FILE_NAME} is damaged ({error}); {CURE}") from error
         raise UnavailableError(f"the database does not answer: {error}") from error
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself holds what was never written."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # the module's own errors have none; this one is about a text that is no UTF-8
+        return str(error).startswith("Could not decode")
+    return code & _PRIMARY in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -1,5 +1,7 @@
 """What the readers' threads do: each function is one question in one state of the data."""
 
+import contextlib
+import logging
 import sqlite3
 from collections.abc import Sequence
 from functools import lru_cache
@@ -27,6 +29,7 @@ from contextfind.adapters.sqlite.rows import (
     passage_of,
     record_of,
 )
+from contextfind.domain.errors import DamagedError
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import (
     ABSTRACT_NAME,
@@ -40,11 +43,15 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Backlog, Change, PendingText, SourceMark, StaleDirectory
 
+_log = logging.getLogger(__name__)
 _RECORDS = f"SELECT {RECORD_COLUMNS} FROM records"  # noqa: S608 - fixed text
 _PASSAGE_AT = 1 + len(RECORD_COLUMNS.split(","))  # behind the ordinal and the record
+_FLOAT_BYTES = 4
 FOUND_AT_ONCE = 100  # as many as an answer has at most; SQLite takes 32,766 values
 _HeldRow = tuple[int, str, str, str, str, int, bytes | None]  # a passage, its record, its vector
 _Entry = tuple[int, int, *RecordRow]  # of the log: position, id, the record it is now
+_PASSAGE = f"SELECT {PASSAGE_COLUMNS} FROM passages WHERE id = ?"  # noqa: S608 - fixed text
+_SALVAGED_AT_ONCE = 100  # entries, one statement or two each, in one hop
 _SHOWN = (  # `domain.records.shown_address`
     f"uri || CASE level WHEN 0 THEN '/{ABSTRACT_NAME}' WHEN 1 THEN '/{OVERVIEW_NAME}' ELSE '' END"
 )
@@ -236,6 +243,36 @@ def read_changes(connection: sqlite3.Connection, after: int, limit: int, most: i
     return [_change(entry, held.get(entry[1], [])) for entry in entries]
 
 
+def salvage_changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change]:
+    """Return what `read_changes` would, one entry after the other: a record that cannot be read counts as gone."""
+    log = connection.execute(
+        "SELECT position, record FROM log WHERE position > ? ORDER BY position LIMIT ?",
+        (after, min(limit, _SALVAGED_AT_ONCE)),
+    ).fetchall()
+    return [_salvaged(connection, position, RecordId(record)) for position, record in log]
+
+
+def _salvaged(connection: sqlite3.Connection, position: int, record: RecordId) -> Change:
+    try:
+        return read_changes(connection, position - 1, 1, 1)[0]
+    except (sqlite3.DatabaseError, DamagedError) as error:
+        _log.error("record %d cannot be read and is not found any more: %s", record, error)
+        return Change(position, record, None)
+
+
+def salvage_pending(connection: sqlite3.Connection, limit: int) -> list[PendingText]:
+    """Return what `read_pending` would, without the texts that cannot be read."""
+    ids = connection.execute("SELECT id FROM passages WHERE pending = 1 ORDER BY later, id")
+    texts: dict[str, str] = {}
+    for place in ids.fetchall():
+        if len(texts) >= limit:
+            break
+        with contextlib.suppress(sqlite3.DatabaseError):
+            row = connection.execute(_PASSAGE, place).fetchone()
+            texts.setdefault(row[-1], passage_of(row).embedded_text)
+    return [PendingText(digest, text) for digest, text in texts.items()]
+
+
 def _entries(connection: sqlite3.Connection, after: int, limit: int, most: int) -> list[_Entry]:
     columns = ", ".join(f"r.{name.strip()}" for name in RECORD_COLUMNS.split(","))
     rows = connection.execute(
@@ -266,9 +303,13 @@ def _change(entry: _Entry, held: list[_HeldRow]) -> Change:
 
 
 def _stacked(blobs: Sequence[bytes | None]) -> Matrix | None:
+    """Return the vectors of a record, None where some are missing, and no columns where they are damaged."""
     present = [blob for blob in blobs if blob is not None]
     if not present or len(present) < len(blobs):
         return None
+    sizes = {len(blob) for blob in present}
+    if len(sizes) > 1 or sizes.pop() % _FLOAT_BYTES:
+        return np.zeros((len(present), 0), np.float32)
     return np.frombuffer(b"".join(present), dtype="<f4").reshape(len(present), -1)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from contextfind.adapters.sqlite import committing, reading, restoring
 from contextfind.adapters.sqlite.database import Database
+from contextfind.domain.errors import DamagedError
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import Passage, Record, RecordId, Vector
 from contextfind.domain.scope import Scope
@@ -22,7 +23,7 @@ from contextfind.ports.store import (
     StaleDirectory,
 )
 
-_FINGERPRINT = "embedder_fingerprint"
+FINGERPRINT = "embedder_fingerprint"  # in `meta`
 
 
 class SqliteRecordStore:
@@ -43,9 +44,16 @@ class SqliteRecordStore:
         """See `RecordStore.add_vectors`."""
         return await self._database.write(lambda c: committing.store_vectors(c, vectors))
 
+    async def embed_again(self, ids: Sequence[RecordId]) -> int:
+        """See `RecordStore.embed_again`."""
+        return await self._database.write(lambda c: committing.embed_again(c, ids))
+
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """See `RecordStore.pending`."""
-        return await self._database.read(lambda c: reading.read_pending(c, limit))
+        try:
+            return await self._database.read(lambda c: reading.read_pending(c, limit))
+        except DamagedError:
+            return await self._database.read(lambda c: reading.salvage_pending(c, limit))
 
     async def stale(self, limit: int) -> Sequence[StaleDirectory]:
         """See `RecordStore.stale`."""
@@ -123,7 +131,10 @@ class SqliteRecordStore:
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
         """See `RecordStore.changes`."""
         most = self._change_passages
-        return await self._database.read(lambda c: reading.read_changes(c, after, limit, most))
+        try:
+            return await self._database.read(lambda c: reading.read_changes(c, after, limit, most))
+        except DamagedError:
+            return await self._database.read(lambda c: reading.salvage_changes(c, after, limit))
 
     async def wait_beyond(self, position: int) -> None:
         """See `RecordStore.wait_beyond`."""
@@ -153,7 +164,7 @@ class SqliteRecordStore:
 
         def work(connection: sqlite3.Connection) -> str | None:
             query = "SELECT value FROM meta WHERE key = ?"
-            row = connection.execute(query, (_FINGERPRINT,)).fetchone()
+            row = connection.execute(query, (FINGERPRINT,)).fetchone()
             return None if row is None else str(row[0])
 
         return await self._database.read(work)
@@ -163,7 +174,7 @@ class SqliteRecordStore:
 
         def work(connection: sqlite3.Connection) -> None:
             statement = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
-            connection.execute(statement, (_FINGERPRINT, fingerprint))
+            connection.execute(statement, (FINGERPRINT, fingerprint))
 
         await self._database.write(work)
 

@@ -5,9 +5,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
 from contextfind.domain.uri import Uri
 
+CURE = (  # of damage that the program cannot repair
+    "stop the server, see what is hit with: contextfind doctor --deep, "
+    "and put the data back from a backup"
+)
 RECORD_COLUMNS = (
     "id, account, owner, uri, level, context_type, abstract, tags, created_at, updated_at,"
     " content, source, size, active_count, origin"
@@ -42,7 +47,19 @@ def storable(text: str) -> str:
 
 
 def record_of(row: RecordRow) -> Record:
-    """Return the record of a row."""
+    """Return the record of a row.
+
+    Raises:
+        DamagedError: no record was ever written like this.
+
+    """
+    try:
+        return _record_of(row)
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise DamagedError(f"the row of record {row[0]} is damaged; {CURE}") from error
+
+
+def _record_of(row: RecordRow) -> Record:
     return Record(
         id=RecordId(row[0]),
         account=row[1],
