@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from io import FileIO
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import TypeVar
 import numpy as np
 
 from contextfind.adapters.files.newcomers import Newcomers
-from contextfind.domain.errors import NotFoundError, UnavailableError
+from contextfind.adapters.files.stillness import Stillness
+from contextfind.domain.errors import DamagedError, NotFoundError, UnavailableError
 from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.housekeeping import NameKeys, Swept, key_of
 
@@ -30,9 +31,12 @@ _GRASP = 64  # files removed while no put may look for one: about 2 ms
 
 
 class FileBlobs:
-    """`BlobStore` and `BlobSweep` in a directory of its own. What is there is not written again."""
+    """`BlobStore` and `BlobSweep` in a directory of its own. What is there and whole is not written again.
 
-    def __init__(self, directory: Path) -> None:
+    stillness: asked by sweeps; None where no other process reads the blobs.
+    """
+
+    def __init__(self, directory: Path, stillness: Stillness | None = None) -> None:
         """Take the directory (made if need be) and clear what a crash left half written."""
         self._root = directory
         self._drafts = directory / "drafts"
@@ -41,6 +45,7 @@ class FileBlobs:
             draft.unlink()
         self._pool = ThreadPoolExecutor(_THREADS, "blobs")
         self._newcomers = Newcomers()
+        self._stillness = stillness
         self._filings: set[asyncio.Event] = set()
 
     async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
@@ -63,7 +68,7 @@ class FileBlobs:
         """See `BlobStore.get`.
 
         Raises:
-            UnavailableError: the disk refuses, or the blob is damaged.
+            DamagedError: what lies there is not what was put. UnavailableError: the disk refuses.
 
         """
         return await self._hop(lambda: self._read(digest))
@@ -104,7 +109,7 @@ class FileBlobs:
         """See `BlobSweep.sweep`.
 
         Raises:
-            UnavailableError: the disk refuses.
+            UnavailableError: the disk refuses, or a backup is being taken.
 
         """
         return await self._hop(lambda: self._sweep(shelf, named))
@@ -124,7 +129,9 @@ class FileBlobs:
         with self._newcomers.coming(digests):  # before looking: from now on no sweep takes any
             paths = [self._path(digest) for digest in digests]
             missing = {
-                path: blob for path, blob in zip(paths, blobs, strict=True) if not path.exists()
+                path: blob
+                for path, blob in zip(paths, blobs, strict=True)
+                if not _holds(path, blob)
             }
             touched = {
                 directory for path, blob in missing.items() for directory in self._write(path, blob)
@@ -167,7 +174,7 @@ class FileBlobs:
         except FileNotFoundError:
             raise NotFoundError(f"there is no blob {digest!r}", {"digest": digest}) from None
         if hashlib.sha256(blob).hexdigest() != digest:
-            raise UnavailableError(f"blob {digest} is damaged on disk", {"digest": digest})
+            raise DamagedError(f"blob {digest} is damaged on disk", {"digest": digest})
         return blob
 
     def _sweep(self, shelf: str, named: NameKeys) -> Swept:
@@ -179,15 +186,27 @@ class FileBlobs:
         loose = [digests[place] for place in np.flatnonzero(near[0] == near[1])]
         swept = Swept()
         for start in range(0, len(loose), _GRASP):
-            with self._newcomers.absent(loose[start : start + _GRASP]) as leaving:
+            grasp = loose[start : start + _GRASP]
+            with self._unread(), self._newcomers.absent(grasp) as leaving:
                 for path in map(self._path, leaving):
                     swept += Swept(1, path.stat().st_size)
                     path.unlink()
                     reached(FaultPoint.MID_SWEEP)
         return swept
 
+    def _unread(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._stillness is None else self._stillness.absent()
+
     def _path(self, digest: str) -> Path:
         return self._root / digest[:2] / digest[2:]
+
+
+def _holds(path: Path, blob: bytes) -> bool:
+    """Whether these bytes lie there; a damaged file is written again by whoever puts its bytes again."""
+    try:
+        return path.read_bytes() == blob
+    except OSError:
+        return False
 
 
 def _sync(directory: Path) -> None:

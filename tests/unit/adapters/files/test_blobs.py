@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.files.blobs import FileBlobs
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import DamagedError, UnavailableError
 
 
 async def test_a_blob_is_one_file_under_its_digest(tmp_path: Path) -> None:
@@ -25,8 +25,20 @@ async def test_a_damaged_blob_is_not_given_out(tmp_path: Path) -> None:
     blobs = FileBlobs(tmp_path)
     (digest,) = await blobs.put([b"good"])
     (tmp_path / digest[:2] / digest[2:]).write_bytes(b"evil")
-    with pytest.raises(UnavailableError, match="damaged"):
+    with pytest.raises(DamagedError, match="damaged"):
         await blobs.get(digest)
+    await blobs.aclose()
+
+
+@pytest.mark.parametrize("damage", [b"evil", b"", b"good and more"])
+async def test_putting_the_bytes_of_a_damaged_blob_again_makes_it_whole(
+    tmp_path: Path, damage: bytes
+) -> None:
+    blobs = FileBlobs(tmp_path)
+    (digest,) = await blobs.put([b"good"])
+    (tmp_path / digest[:2] / digest[2:]).write_bytes(damage)
+    assert list(await blobs.put([b"good"])) == [digest]
+    assert await blobs.get(digest) == b"good"
     await blobs.aclose()
 
 
