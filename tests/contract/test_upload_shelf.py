@@ -2,10 +2,11 @@
 
 import io
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -96,7 +97,17 @@ async def test_a_dropped_upload_is_gone(shelf: UploadShelf) -> None:
         await shelf.source(ANN, upload, None)
 
 
-async def test_an_upload_has_a_limit(shelf: UploadShelf) -> None:
-    await shelf.put(ANN, "a.bin", bytes(1_000))
+@pytest.mark.parametrize("as_sent", [bytes, io.BytesIO])
+async def test_an_upload_has_a_limit(
+    shelf: UploadShelf, as_sent: Callable[[bytes], bytes | BinaryIO]
+) -> None:
+    await shelf.put(ANN, "a.bin", as_sent(bytes(1_000)))
     with pytest.raises(ResourceExhaustedError, match="1000"):
-        await shelf.put(ANN, "a.bin", bytes(1_001))
+        await shelf.put(ANN, "a.bin", as_sent(bytes(1_001)))
+
+
+async def test_a_file_is_kept_from_where_it_stands(shelf: UploadShelf) -> None:
+    stream = io.BytesIO(b"head text")
+    stream.seek(5)
+    upload = await shelf.put(ANN, "a.md", stream)
+    assert await (await shelf.source(ANN, upload, None)).read(["a.md"]) == [b"text"]

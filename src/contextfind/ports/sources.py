@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from contextfind.domain.errors import ContextFindError
 from contextfind.domain.identity import Identity
@@ -49,8 +49,10 @@ class FileSource(Protocol):
 class UploadShelf(Protocol):
     """Uploaded files that wait for the ingest that names them."""
 
-    async def put(self, identity: Identity, name: str, data: bytes) -> str:
+    async def put(self, identity: Identity, name: str, data: bytes | BinaryIO) -> str:
         """Keep the bytes and return a `temp_file_id`; only the same identity may use it.
+
+        data: a file is read piece by piece from where it stands, in another thread.
 
         Raises:
             ResourceExhaustedError: larger than the limit.

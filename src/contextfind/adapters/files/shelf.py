@@ -1,16 +1,17 @@
 """Uploads that wait for the ingest that names them."""
 
 import asyncio
+import io
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from contextfind.adapters.files.archive import ZipSource
 from contextfind.adapters.files.directory import SingleFileSource
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 _ID = re.compile(r"upload_[A-Za-z0-9_-]+")
 _ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one: a zip without entries
+_PIECE = 1024 * 1024  # bytes in memory at once, however large an upload is
 _SIDECAR = ".json"
 _HALF = ".part"  # a sidecar that is still being written
 _ZIP_INSIDE = frozenset(  # documents and programs that are zips too, and yet one file each
@@ -58,14 +60,8 @@ class LocalShelf:
         self._limit = limit
         self._pool = ThreadPoolExecutor(1, "uploads")
 
-    async def put(self, identity: Identity, name: str, data: bytes) -> str:
+    async def put(self, identity: Identity, name: str, data: bytes | BinaryIO) -> str:
         """See `UploadShelf.put`."""
-        if len(data) > self._limit:
-            raise ResourceExhaustedError(
-                f"the upload has {len(data)} bytes, {self._limit} are allowed "
-                "(server.max_upload_bytes)",
-                {"size": len(data), "limit": self._limit},
-            )
         upload = f"upload_{self._ids()}"
         note = {
             "account": identity.account,
@@ -73,7 +69,8 @@ class LocalShelf:
             "name": last_segment(name) or upload,
             "created_at": self._clock().isoformat(),
         }
-        await self._hop(lambda: self._write(upload, json.dumps(note), data))
+        stream = io.BytesIO(data) if isinstance(data, bytes) else data
+        await self._hop(lambda: self._write(upload, json.dumps(note), stream))
         return upload
 
     async def source(self, identity: Identity, temp_file_id: str, name: str | None) -> FileSource:
@@ -99,18 +96,30 @@ class LocalShelf:
         except OSError as error:
             raise UnavailableError(f"uploads cannot be kept: {error.strerror}") from error
 
-    def _write(self, upload: str, note: str, data: bytes) -> None:
+    def _write(self, upload: str, note: str, stream: BinaryIO) -> None:
         file, sidecar = self._root / upload, self._root / (upload + _SIDECAR)
         half = sidecar.with_name(sidecar.name + _HALF)
         try:
-            _write_durably(file, data)
-            _write_durably(half, note.encode())
+            _write_durably(file, self._pieces(stream))
+            _write_durably(half, [note.encode()])
             half.replace(sidecar)
-        except OSError:
+        except BaseException:  # too large, or its sender has left
             for part in (half, sidecar, file):  # a full disk gets its room back at once
                 with suppress(OSError):
                     part.unlink()
             raise
+
+    def _pieces(self, stream: BinaryIO) -> Iterator[bytes]:
+        """Give a file a piece at a time, up to the limit."""
+        size = 0
+        while piece := stream.read(_PIECE):
+            size += len(piece)
+            if size > self._limit:
+                raise ResourceExhaustedError(
+                    f"the upload is larger than {self._limit} bytes (server.max_upload_bytes)",
+                    {"max_bytes": self._limit},
+                )
+            yield piece
 
     def _source(self, identity: Identity, upload: str, name: str | None) -> FileSource:
         note = self._note(upload) if _ID.fullmatch(upload) else None
@@ -153,9 +162,10 @@ class LocalShelf:
         return datetime.fromtimestamp(file.stat().st_mtime, self._clock().tzinfo)
 
 
-def _write_durably(path: Path, data: bytes) -> None:
+def _write_durably(path: Path, pieces: Iterable[bytes]) -> None:
     with path.open("wb") as stream:
-        stream.write(data)
+        for piece in pieces:
+            stream.write(piece)
         stream.flush()
         os.fsync(stream.fileno())
 

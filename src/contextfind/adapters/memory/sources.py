@@ -1,10 +1,12 @@
 """Sources and uploads in dicts."""
 
+import asyncio
 import io
 import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from contextfind.domain.errors import (
     ContextFindError,
@@ -74,15 +76,15 @@ class MemoryShelf:
         self._limit = limit
         self._uploads: dict[str, _Upload] = {}
 
-    async def put(self, identity: Identity, name: str, data: bytes) -> str:
+    async def put(self, identity: Identity, name: str, data: bytes | BinaryIO) -> str:
         """See `UploadShelf.put`."""
-        if len(data) > self._limit:
+        whole = data if isinstance(data, bytes) else await asyncio.to_thread(data.read)
+        if len(whole) > self._limit:
             raise ResourceExhaustedError(
-                f"the upload has {len(data)} bytes, {self._limit} are allowed",
-                {"size": len(data), "limit": self._limit},
+                f"the upload is larger than {self._limit} bytes", {"max_bytes": self._limit}
             )
         upload = f"upload_{self._ids()}"
-        self._uploads[upload] = _Upload(identity, name, data)
+        self._uploads[upload] = _Upload(identity, name, whole)
         return upload
 
     async def source(self, identity: Identity, temp_file_id: str, name: str | None) -> FileSource:

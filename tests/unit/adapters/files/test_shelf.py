@@ -1,12 +1,14 @@
 """Uploads on disk."""
 
+import io
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
 from contextfind.adapters.files.shelf import LocalShelf
-from contextfind.domain.errors import NotFoundError, UnavailableError
+from contextfind.domain.errors import NotFoundError, ResourceExhaustedError, UnavailableError
 from contextfind.domain.identity import Identity
 from tests.builders import NOON
 
@@ -126,4 +128,23 @@ async def test_what_is_a_tree_and_what_is_one_file(
     source = await shelf.source(ANN, await shelf.put(ANN, name, data), None)
     assert source.single is single
     assert "/" not in source.name
+    await shelf.aclose()
+
+
+async def test_an_upload_is_never_in_memory_as_a_whole_and_nothing_stays_of_one_too_large(
+    tmp_path: Path,
+) -> None:
+    class Endless(io.RawIOBase):
+        largest = 0
+
+        def read(self, size: int = -1) -> bytes:
+            self.largest = max(self.largest, size if size >= 0 else 2**60)
+            return bytes(size)
+
+    shelf = LocalShelf(tmp_path, lambda: "x", Hand(), 5_000_000)
+    stream = Endless()
+    with pytest.raises(ResourceExhaustedError):
+        await shelf.put(ANN, "a.md", cast("BinaryIO", stream))
+    assert stream.largest <= 1024 * 1024
+    assert names_in(tmp_path) == []
     await shelf.aclose()
