@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import BinaryIO
 
 from contextfind.adapters.memory.identities import MemoryIdentityStore
 from contextfind.adapters.memory.sessions import MemorySessionStore
@@ -15,6 +16,7 @@ from contextfind.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
 )
+from contextfind.domain.figures import Figure, gauge
 from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion, QueryPlan, TypedQuery
 from contextfind.domain.records import ContextType
@@ -164,6 +166,7 @@ class FakeJobs:
         self.fault: BaseException | None = None
         self.end = JobState.COMPLETED
         self.slow = False
+        self.seconds = 0.0
         self.patience: list[float | None] = []
         self.jobs: dict[str, Job] = {}
 
@@ -186,6 +189,7 @@ class FakeJobs:
     ) -> Job:
         await self.get(identity, job_id)
         self.patience.append(timeout)
+        await asyncio.sleep(self.seconds)
         if self.slow:
             raise DeadlineExceededError(f"task {job_id} goes on", {"task_id": job_id})
         result = {
@@ -252,8 +256,8 @@ class FakeUploads:
     def __init__(self) -> None:
         self.kept: list[tuple[Identity, str, bytes]] = []
 
-    async def put(self, identity: Identity, name: str, data: bytes) -> str:
-        self.kept.append((identity, name, data))
+    async def put(self, identity: Identity, name: str, data: BinaryIO) -> str:
+        self.kept.append((identity, name, data.read()))
         return f"upload_{len(self.kept)}"
 
 
@@ -290,6 +294,7 @@ class FakeHouse:
         self.uploads = FakeUploads()
         self.identities = FakeIdentities()
         self.checks: dict[str, str] = {"store": "ok", "index": "ok"}
+        self.models_of: dict[str, str] = {}
         self.readiness_seconds = 0.0
         self.opening: asyncio.Event | None = None
         self.opening_fault: Exception | None = None
@@ -310,6 +315,13 @@ class FakeHouse:
     async def readiness(self) -> Mapping[str, str]:
         await asyncio.sleep(self.readiness_seconds)
         return self.checks
+
+    def models(self) -> Mapping[str, str]:
+        return self.models_of
+
+    async def figures(self) -> Sequence[Figure]:
+        await asyncio.sleep(self.readiness_seconds)
+        return [gauge("index_rows", "Passages in the index.", 9)]
 
     async def status(
         self, account: str | None = None, user: str | None = None

@@ -58,7 +58,7 @@ def server(model: SilentModel, tmp_path: Path) -> Iterator[ServerProcess]:
             "api_base": f"http://127.0.0.1:{model.server_address[1]}/v1",
             "timeout": 300,
         },
-        "server": {"answer_seconds": 600},
+        "server": {"answer_seconds": 600, "shutdown_seconds": 1},
         "retrieval": {"plan_seconds": 300},
         "ingestion": {"model_summaries": False},
     }

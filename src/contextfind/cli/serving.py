@@ -13,7 +13,7 @@ from contextfind import __version__
 from contextfind.cli.checks import Verdict, check_directory
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
-from contextfind.cli.logs import set_up_logs
+from contextfind.cli.logs import logs_written
 from contextfind.cli.running import Run, rules_from, serve_until_told
 from contextfind.cli.screen import complain, say
 from contextfind.cli.startup import Source, checked_sources, listening
@@ -69,8 +69,8 @@ def serve(  # noqa: PLR0913 - a command line is its options
     try:
         sources = checked_sources(paths or ())
         loaded = settings_from(config, overrides)
-        set_up_logs(loaded.settings.log)
-        _serve(loaded, sources, reembed=reembed)
+        with logs_written(loaded.settings.log):
+            _serve(loaded, sources, reembed=reembed)
     except Complaint as complaint:
         complain(complaint)
         raise typer.Exit(complaint.exit_code) from complaint

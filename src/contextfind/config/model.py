@@ -5,6 +5,7 @@ The larger sections have modules of their own. None of them reads a file or the 
 """
 
 import ipaddress
+from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -57,6 +58,9 @@ class ServerSettings(Section):
     root_api_key: str = secret(
         "The key that makes accounts, users and their keys, and reads no data."
     )
+    metrics_key: str = secret(
+        "A key that reads /metrics and nothing else. The keys above read it too; without any, this machine."
+    )
     allowed_paths: tuple[str, ...] = Field(
         default=(),
         description="Directories of the server's machine that may be added by path. Empty: uploads only.",
@@ -77,6 +81,24 @@ class ServerSettings(Section):
     wait_seconds: Seconds = Field(
         default=3_600.0,
         description="How long `wait=true` waits when the caller names no `timeout`.",
+    )
+    shutdown_seconds: int = Field(
+        default=10,
+        ge=0,
+        le=3_600,
+        description="A server that is told to stop gives running requests so long; then they are UNAVAILABLE.",
+    )
+    max_requests: int = Field(
+        default=64,
+        ge=1,
+        le=10_000,
+        description="Requests answered at once, three quarters of them of one account at most; the others wait, and the accounts take turns.",
+    )
+    max_waiting: int = Field(
+        default=256,
+        ge=1,
+        le=10_000,
+        description="Requests of one account that may wait; more are RESOURCE_EXHAUSTED with Retry-After.",
     )
     rate_limit_per_minute: int = Field(
         default=0,
@@ -103,11 +125,14 @@ class ServerSettings(Section):
 
     @model_validator(mode="after")
     def _one_key_is_one_role(self) -> Self:
-        if self.api_key and self.api_key == self.root_api_key:
-            raise ValueError(
-                "server.api_key and server.root_api_key are the same key, and whoever sends it could "
-                "not be told from the administrator; give each one of its own"
-            )
+        names = ("api_key", "root_api_key", "metrics_key")
+        keys = [(name, key) for name in names if (key := getattr(self, name))]
+        for (one, key), (other, same) in combinations(keys, 2):
+            if key == same:
+                raise ValueError(
+                    f"server.{one} and server.{other} are the same key, and what each of them may do "
+                    "could not be told apart; give each one of its own"
+                )
         return self
 
 
@@ -153,6 +178,10 @@ class EmbeddingSettings(Section):
         description="Requests under way at once. Also spelled `max_concurrent`.",
     )
     timeout: Seconds = Field(default=30.0, description="Seconds of one request.")
+    query_timeout: Seconds = Field(
+        default=4.0,
+        description="Seconds in which a query must be embedded, all included; then words alone answer it. Longer for a model that is loaded anew after every pause. At most `timeout`.",
+    )
     max_characters: int = Field(
         default=8_000, ge=100, le=1_000_000, description="Longer texts are cut."
     )
@@ -266,6 +295,10 @@ class LogSettings(Section):
     )
     format: Annotated[Literal["text", "json"], BeforeValidator(_log_format)] = Field(
         default="text", description="`json`: one object a line."
+    )
+    requests: bool = Field(
+        default=True,
+        description="A line for every request, at level info; /health, /ready and /metrics at debug.",
     )
 
 

@@ -25,6 +25,7 @@ _PATIENCE = (1.0, 30.0)  # seconds to the first and the longest pause while the 
 class EmbeddingWorker:
     """Asks the store what has no vector yet and the embedder for it; survives restarts by design.
 
+    embedded: texts that were given a vector since the start.
     failing: why the embedder gives nothing at the moment; empty while it works.
     refusing: what it will not embed and why, when nothing else is left to do; tried again at the
         next start.
@@ -44,6 +45,7 @@ class EmbeddingWorker:
         self._timer = timer
         self._courtesy = courtesy or Courtesy()
         self._step = _SMALLEST
+        self.embedded = 0
         self.failing = ""
         self.refusing = ""
         self._refused: set[str] = set()  # digests
@@ -87,6 +89,7 @@ class EmbeddingWorker:
         await self._store.add_vectors(
             [(text.digest, row) for text, row in zip(texts, rows, strict=True)]
         )
+        self.embedded += len(texts)
         self._pulse.beat()
         took = self._timer() - started
         if took < _STEP_SECONDS / 2:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -170,6 +171,10 @@ class Jobs:
             )
             await self._end(running, stopped)
         return running.job
+
+    def under_way(self) -> Mapping[JobState, int]:
+        """Return how many jobs of all identities run, and how many wait for their turn."""
+        return Counter(running.job.state for running in self._running.values())
 
     async def aclose(self) -> None:
         """Interrupt what runs; it stays unfinished and is resumed at the next start."""

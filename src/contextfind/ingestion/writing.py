@@ -14,7 +14,7 @@ from contextfind.domain.errors import (
     InvalidUriError,
 )
 from contextfind.domain.identity import Identity
-from contextfind.domain.records import split_level
+from contextfind.domain.records import Level, split_level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.courtesy import Courtesy
@@ -37,6 +37,21 @@ class Written:
     position: int
 
 
+@dataclass(slots=True)
+class Tally:
+    """What was committed since the start; files and passages count as often as they were written."""
+
+    files: int = 0
+    passages: int = 0
+    removed: int = 0  # records
+
+    def include(self, commit: Commit, done: Committed) -> None:
+        """Count a commit."""
+        self.files += sum(draft.level is Level.DETAIL for draft in commit.put)
+        self.passages += sum(len(draft.passages) for draft in commit.put)
+        self.removed += done.removed
+
+
 @dataclass(frozen=True, slots=True)
 class Desk:
     """What every writer of the tree works with; `cpu` runs parsing off the event loop.
@@ -46,6 +61,7 @@ class Desk:
     courtesy: who writes much gives way to requests between its steps.
     written: beats after every commit, also one that only marks a directory stale: no log entry tells
         of that.
+    tally: counts what is committed.
     """
 
     store: RecordStore
@@ -56,10 +72,12 @@ class Desk:
     bulk: Executor | None = None
     courtesy: Courtesy = field(default_factory=Courtesy)
     written: Pulse = field(default_factory=Pulse)
+    tally: Tally = field(default_factory=Tally)
 
     async def commit(self, commit: Commit) -> Committed:
         """Commit, and tell whoever keeps the summaries; raises what `RecordStore.commit` does."""
         done = await self.store.commit(commit)
+        self.tally.include(commit, done)
         self.written.beat()
         return done
 

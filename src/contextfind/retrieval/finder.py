@@ -67,7 +67,7 @@ class Finder:
         pages = PageMaker(reading.store, collapse=reading.collapse_duplicates)
         self._inquirer = Inquirer(retriever, pages, reading.tokenizer, reading.panel, reading.stove)
         self._reasons = ReasonWriter(reading.tokenizer)
-        self._vectors_of = RecentVectors(reading.embedder).of
+        self.recent = RecentVectors(reading.embedder)
 
     async def find(
         self, context: RequestContext, question: FindQuestion, queries: Sequence[TypedQuery] = ()
@@ -191,13 +191,13 @@ class Finder:
         seen = await sight.vector(request.identity, image)
         if not distinct:
             return [seen] * len(texts)
-        rows = await self._vectors_of(distinct)
+        rows = await self.recent.of(distinct)
         between = {text: blended([row, seen]) for text, row in zip(distinct, rows, strict=True)}
         return [between.get(text, seen) for text in texts]
 
     async def _vectors(self, texts: Sequence[str], notes: list[str]) -> Mapping[str, Vector]:
         try:
-            rows = await self._vectors_of(texts)
+            rows = await self.recent.of(texts)
         except UnavailableError as fault:
             notes.append(f"searched by words only: {fault}")
             return {}

@@ -11,11 +11,16 @@ _LONGEST = 1_000  # characters of a question that is kept; longer ones hardly co
 
 
 class RecentVectors:
-    """Asks an embedder, and remembers what it said; the question unused for longest is forgotten."""
+    """Asks an embedder, and remembers what it said; the question unused for longest is forgotten.
+
+    remembered, asked: how many questions had their vector already, and how many had not.
+    """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: OrderedDict[str, Vector] = OrderedDict()
+        self.remembered = 0
+        self.asked = 0
 
     async def of(self, questions: Sequence[str]) -> Sequence[Vector]:
         """Return one unit vector per question, in order; one call for all that are new.
@@ -28,6 +33,8 @@ class RecentVectors:
         for text in there:
             self._known.move_to_end(text)
         fresh = [text for text in dict.fromkeys(questions) if text not in there]
+        self.remembered += len(there)
+        self.asked += len(fresh)
         if fresh:
             rows = await self._embedder.embed(fresh, "query")
             there |= dict(zip(fresh, rows, strict=True))

@@ -13,6 +13,8 @@ from starlette.routing import BaseRoute
 
 from contextfind.server.audit import AuditTrail
 from contextfind.server.auth import Gate, Gatekeeper
+from contextfind.server.bookkeeping import Bookkeeping
+from contextfind.server.closing import Closing, Farewell
 from contextfind.server.context import RequestFrame
 from contextfind.server.door import Door, HouseOpener
 from contextfind.server.failures import (
@@ -21,6 +23,7 @@ from contextfind.server.failures import (
     answer_validation_error,
 )
 from contextfind.server.limits import BodyLimit
+from contextfind.server.measures import Measures
 from contextfind.server.openapi import DescribedApi
 from contextfind.server.premises import Premises
 from contextfind.server.routers import (
@@ -29,6 +32,7 @@ from contextfind.server.routers import (
     docs,
     fs,
     health,
+    metrics,
     resources,
     search,
     sessions,
@@ -37,6 +41,7 @@ from contextfind.server.routers import (
     tasks,
 )
 from contextfind.server.rules import Mint, ServerRules
+from contextfind.server.seats import Seating, Seats
 
 TITLE = "OpenViking API"  # some clients recognise a server of this API by its title
 _ABOUT = """Spoken by contextfind: retrieval for AI agents over one tree of `viking://` addresses.
@@ -57,6 +62,7 @@ def create_app(
     mint = Mint() if mint is None else mint
     door = Door(open_house, rules.patience_seconds)
     keeper = Gatekeeper(rules, door, mint.timer)
+    closing, measures, routes = Closing(), Measures(), _routes()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -72,17 +78,20 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
-        routes=_routes(),
+        routes=routes,
         middleware=[
             Middleware(RequestFrame, new_id=mint.request_id),
+            Middleware(Bookkeeping, measures=measures, routes=routes),
+            Middleware(Farewell, closing=closing),
             *_pages_allowed(rules),
             Middleware(FailureBarrier),
             Middleware(AuditTrail),
             Middleware(Gate, keeper=keeper),
+            Middleware(Seating, seats=Seats(rules)),
             Middleware(BodyLimit, rules=rules),
         ],
     )
-    app.state.premises = Premises(rules, mint, door, keeper)
+    app.state.premises = Premises(rules, mint, door, keeper, closing, measures)
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(RequestValidationError, answer_validation_error)
     return app
@@ -114,5 +123,18 @@ def _routes() -> Sequence[BaseRoute]:
 
     They keep nothing of an app, so the apps of a process share them.
     """
-    rooms = (search, health, sessions, skills, content, fs, resources, system, tasks, admin, docs)
+    rooms = (
+        search,
+        health,
+        sessions,
+        skills,
+        content,
+        fs,
+        resources,
+        system,
+        tasks,
+        admin,
+        docs,
+        metrics,
+    )
     return [route for room in rooms for route in room.router.routes]

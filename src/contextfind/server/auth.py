@@ -67,6 +67,7 @@ class Gatekeeper:
             )
             if key
         ]
+        self._metrics = digest_of(rules.metrics_key) if rules.metrics_key else ""
         self._door = door
         self._guesses = Guesses(rules.wrong_keys_per_minute, timer)
         self._uses = _Uses()
@@ -95,6 +96,28 @@ class Gatekeeper:
             raise UnauthenticatedError(f"the key in {header} is not known, or was revoked")
         self._guesses.right(peer, digest)
         return found
+
+    async def check_may_measure(self, headers: Headers, peer: str = "") -> None:
+        """Let in who may read the figures of the whole house: a configured key, of whichever setting.
+
+        Stored keys may not: they belong to tenants. Without any key configured, this machine may.
+
+        Raises:
+            UnauthenticatedError, ResourceExhaustedError: see `identify`.
+            PermissionDeniedError: a tenant's key, or a web page elsewhere.
+
+        """
+        digest = digest_of(_sent_key(headers)[0])
+        if self.mode == "api_key" and self._metrics:
+            self._guesses.check(peer, digest)
+            if hmac.compare_digest(self._metrics, digest):
+                self._guesses.right(peer, digest)
+                return
+        credential = await self.identify(headers, peer)
+        if credential not in [_DEV, *(known for _, known in self._configured)]:
+            raise PermissionDeniedError(
+                "this needs server.metrics_key, server.root_api_key or server.api_key; yours is a user's"
+            )
 
     def admit(self, credential: Credential) -> None:
         """Let one request of a key in, when it has not sent too many.

@@ -1,9 +1,10 @@
 """The house as the server sees it: `wiring.House` fits, and so does a house of fakes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
@@ -30,7 +31,9 @@ class Skills(Protocol):
 class House(Protocol):
     """The services behind the routes.
 
-    readiness: component -> `ok`, or one line of what is wrong.
+    readiness: component -> `ok`, or one line of what is wrong. models: the same of models, without which
+        finds are answered too.
+    figures: what monitoring is told, of all accounts together.
     status: figures of an account as a user may know it, or of all of them together.
     """
 
@@ -62,6 +65,8 @@ class House(Protocol):
     def clock(self) -> datetime: ...  # noqa: D102
     def new_id(self) -> str: ...  # noqa: D102
     async def readiness(self) -> Mapping[str, str]: ...  # noqa: D102
+    def models(self) -> Mapping[str, str]: ...  # noqa: D102
+    async def figures(self) -> Sequence[Figure]: ...  # noqa: D102
     async def status(  # noqa: D102
         self, account: str | None = None, user: str | None = None
     ) -> dict[str, object]: ...

@@ -9,20 +9,24 @@ from fastapi import Depends, Request
 from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.scope import visible_to
 from contextfind.server.auth import Gatekeeper
+from contextfind.server.closing import Closing
 from contextfind.server.context import request_id_of
 from contextfind.server.door import Door
 from contextfind.server.house import House
+from contextfind.server.measures import Measures
 from contextfind.server.rules import Mint, ServerRules
 
 
 @dataclass(frozen=True, slots=True)
 class Premises:
-    """One app's door, gatekeeper, rules and mint."""
+    """One app's door, gatekeeper, rules and mint; its end, and what it counts."""
 
     rules: ServerRules
     mint: Mint
     door: Door
     keeper: Gatekeeper
+    closing: Closing
+    measures: Measures
 
 
 def premises_of(request: Request) -> Premises:

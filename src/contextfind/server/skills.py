@@ -9,7 +9,7 @@ from contextfind.domain.identity import Identity
 from contextfind.ingestion.skills import AddedSkill, SkillBatch
 from contextfind.ports import Job, JobState
 from contextfind.server.house import House
-from contextfind.server.waiting import Patience, until_settled
+from contextfind.server.waiting import Patience, until_ended, until_settled
 
 _TAKEN = ("added", "updated", "unchanged")  # the counts of a job that are files in the tree
 
@@ -76,6 +76,7 @@ async def until_skills_added(
 
     Raises:
         DeadlineExceededError: it takes longer; the work goes on.
+        UnavailableError: the server is stopping; the work goes on after its restart.
         FailedPreconditionError: none of them could be added.
 
     """
@@ -92,5 +93,5 @@ async def _ended(
     if added.job is None:
         settled = await until_settled(house, identity, added.uri, patience)
         return SkillOutcome(added, note=settled.note)
-    job = await house.jobs.finished(identity, added.job.id, patience.left)
+    job = await until_ended(house, identity, added.job.id, patience)
     return SkillOutcome(added, job, str((job.result or {}).get("note", "")))

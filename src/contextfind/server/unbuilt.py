@@ -12,7 +12,7 @@ _HINTS = {
     "/api/v1/content/download": f"{_LATER}; use GET /api/v1/content/read",
     "/api/v1/content/batch-write": f"{_LATER}; use POST /api/v1/content/write once per file",
     "/api/v1/content/reindex": f"{_LATER}; the index follows every write by itself",
-    "/api/v1/observer": "use GET /ready and GET /api/v1/system/status",
+    "/api/v1/observer": "use GET /ready, GET /metrics and GET /api/v1/system/status",
     "/api/v1/system/consistency": "use GET /api/v1/system/status",
     "/api/v1/stats": "use GET /api/v1/system/status",
     "/api/v1/debug": "use GET /api/v1/system/status",
@@ -29,7 +29,6 @@ _HINTS = {
     "/api/v1/config": "GET /api/v1/system/status shows what is in force",
     "/api/v1/admin": "see GET /docs for the admin routes that are there",
     "/mcp": f"{_LATER}; use the HTTP routes",
-    "/metrics": "use GET /api/v1/system/status",
     "/bot": "not part of this server",
     "/studio": "use GET /docs",
 }

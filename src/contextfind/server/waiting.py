@@ -8,8 +8,9 @@ from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.settling import Settled
 from contextfind.ports import Job, JobState
+from contextfind.server.closing import Closing
 from contextfind.server.house import House
-from contextfind.server.rules import ServerRules
+from contextfind.server.premises import Premises
 from contextfind.sessions.retrying import waits_for_its_time
 
 _JOBS_LOOKED_AT = 200  # newest first; older ones have ended long ago
@@ -17,17 +18,19 @@ _JOBS_LOOKED_AT = 200  # newest first; older ones have ended long ago
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long one request waits; `end` is on the event loop's clock."""
+    """How long one request waits; `end` is on the event loop's clock. It ends when the server does."""
 
     seconds: float
     end: float
+    closing: Closing
 
     @classmethod
-    def of(cls, timeout: float | None, rules: ServerRules) -> "Patience":
+    def of(cls, timeout: float | None, premises: Premises) -> "Patience":
         """Return the patience that a caller's `timeout` means."""
+        rules = premises.rules
         asked = rules.wait_seconds if timeout is None else timeout
         seconds = min(asked, rules.longest_wait_seconds)
-        return cls(seconds, asyncio.get_running_loop().time() + seconds)
+        return cls(seconds, asyncio.get_running_loop().time() + seconds, premises.closing)
 
     @property
     def left(self) -> float:
@@ -42,9 +45,11 @@ async def until_settled(
 
     Raises:
         DeadlineExceededError: not finished in time; the work goes on.
+        UnavailableError: the server is stopping; the work goes on after its restart.
 
     """
-    settled = await house.settling.settle(identity.account, under, patience.left, identity.user)
+    async with patience.closing.ends_wait("what is stored can be found after its restart"):
+        settled = await house.settling.settle(identity.account, under, patience.left, identity.user)
     pending = settled.texts + settled.directories
     if patience.left <= 0 and (pending or patience.seconds > 0):
         raise DeadlineExceededError(
@@ -60,11 +65,24 @@ async def until_jobs_end(house: House, identity: Identity, patience: Patience) -
 
     Raises:
         DeadlineExceededError: one needs longer; it goes on.
+        UnavailableError: the server is stopping; the tasks go on after its restart.
 
     """
     for job in await house.jobs.list(identity, _JOBS_LOOKED_AT):
         if not job.state.ended and not waits_for_its_time(job):
-            await house.jobs.finished(identity, job.id, patience.left)
+            await until_ended(house, identity, job.id, patience)
+
+
+async def until_ended(house: House, identity: Identity, job_id: str, patience: Patience) -> Job:
+    """Return the job when it has ended, however it did.
+
+    Raises:
+        DeadlineExceededError: it needs longer; it goes on.
+        UnavailableError: the server is stopping; it goes on after the restart.
+
+    """
+    async with patience.closing.ends_wait(f"task {job_id} goes on after its restart"):
+        return await house.jobs.finished(identity, job_id, patience.left)
 
 
 async def until_added(house: House, identity: Identity, job: Job, patience: Patience) -> Job:
@@ -72,10 +90,11 @@ async def until_added(house: House, identity: Identity, job: Job, patience: Pati
 
     Raises:
         DeadlineExceededError: it needs longer; it goes on.
+        UnavailableError: the server is stopping; it goes on after the restart.
         FailedPreconditionError: it failed. ConflictError: somebody cancelled it.
 
     """
-    ended = await house.jobs.finished(identity, job.id, patience.left)
+    ended = await until_ended(house, identity, job.id, patience)
     if ended.state is JobState.FAILED:
         raise FailedPreconditionError(
             f"nothing more was added: {ended.error}", {"task_id": ended.id}

@@ -1,5 +1,6 @@
 """What is told of skills whose jobs end in different ways."""
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -10,8 +11,8 @@ from contextfind.domain.skills import SkillHead, own_skills
 from contextfind.ingestion.skill_parcels import Refused
 from contextfind.ingestion.skills import AddedSkill, SkillBatch
 from contextfind.ports import Job, JobState
+from contextfind.server.closing import Closing
 from contextfind.server.house import House
-from contextfind.server.rules import ServerRules
 from contextfind.server.skills import SkillOutcome, begun, until_skills_added
 from contextfind.server.waiting import Patience
 from contextfind.server.wire.skill_answers import added
@@ -48,7 +49,8 @@ class Home:
 
 async def ended(batch: SkillBatch, *ends: Job) -> Any:
     house = cast("House", Home(*ends))
-    return await until_skills_added(house, ANN, batch, Patience.of(5, ServerRules()))
+    patience = Patience(5, asyncio.get_running_loop().time() + 5, Closing())
+    return await until_skills_added(house, ANN, batch, patience)
 
 
 async def test_a_batch_that_is_not_waited_for_is_accepted() -> None:

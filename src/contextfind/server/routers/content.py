@@ -9,6 +9,7 @@ from contextfind.server.envelope import ok
 from contextfind.server.examples import FILE, WRITE
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
+from contextfind.server.seats import aside
 from contextfind.server.waiting import Patience, until_settled
 from contextfind.server.wire.answers import Ok, Wrote
 from contextfind.server.wire.body import Place, address, optional_tags
@@ -50,8 +51,11 @@ async def write(
 ) -> Response:
     """Write a text file; with `wait` it can be found when this is answered."""
     uri, tags = address("uri", body.uri, tenant), optional_tags(body.tags)
-    patience = Patience.of(body.timeout, premises.rules)
+    patience = Patience.of(body.timeout, premises)
     done = await house.writer.write(tenant, uri, body.content, body.mode, tags)
-    settled = await until_settled(house, tenant, uri, patience) if body.wait else None
+    settled = None
+    if body.wait:
+        async with aside(request):
+            settled = await until_settled(house, tenant, uri, patience)
     told = telemetry(request, "content.write") if body.telemetry else None
     return ok(written(done, settled), telemetry=told, headers=body.ignored_header())

@@ -8,6 +8,7 @@ from contextfind.server.envelope import ok
 from contextfind.server.examples import ADD
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
+from contextfind.server.seats import aside
 from contextfind.server.waiting import Patience, until_added
 from contextfind.server.wire.answers import Added, Ok, Uploaded
 from contextfind.server.wire.resources import AddBody, finished, request_of, started
@@ -22,10 +23,9 @@ async def temp_upload(
 ) -> Response:
     """Keep a file (a directory as a zip) until POST /api/v1/resources names its `temp_file_id`."""
     limit = premises.rules.max_upload_bytes
-    data = await file.read(limit + 1)
-    if len(data) > limit:
+    if file.size is None or file.size > limit:
         raise ResourceExhaustedError(f"the file is larger than {limit} bytes", {"max_bytes": limit})
-    kept = await house.uploads.put(tenant, file.filename or "upload", data)
+    kept = await house.uploads.put(tenant, file.filename or "upload", file.file)
     return ok({"temp_file_id": kept})
 
 
@@ -42,10 +42,12 @@ async def add(
 ) -> Response:
     """Add files to the tree; without `wait` as a task in the background."""
     wanted = request_of(body, tenant)
-    patience = Patience.of(body.timeout, premises.rules)
+    patience = Patience.of(body.timeout, premises)
     job = await house.adding.add_resource(tenant, wanted)
     if body.wait:
-        result = finished(await until_added(house, tenant, job, patience))
+        async with aside(request):
+            job = await until_added(house, tenant, job, patience)
+        result = finished(job)
     else:
         result = started(job)
     told = telemetry(request, "resources.add") if body.telemetry else None

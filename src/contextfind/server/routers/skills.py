@@ -13,6 +13,7 @@ from contextfind.server.house import House
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Context, Tenant, TheHouse, premises_of
 from contextfind.server.presence import while_awaited
+from contextfind.server.seats import aside
 from contextfind.server.skills import begun, until_skills_added
 from contextfind.server.waiting import Patience
 from contextfind.server.wire import skill_answers as told
@@ -142,14 +143,16 @@ async def _added(
     house: House,
     tenant: Identity,
 ) -> Response:
-    data, patience = source_of(body), Patience.of(body.timeout, premises_of(request).rules)
+    data, patience = source_of(body), Patience.of(body.timeout, premises_of(request))
     if data is None:
         batch = await house.skills.writer.add_upload(tenant, root, body.temp_file_id, name)
     else:
         batch = await house.skills.writer.write(tenant, root, data, name)
-    outcomes = (
-        await until_skills_added(house, tenant, batch, patience) if body.wait else begun(batch)
-    )
+    if body.wait:
+        async with aside(request):
+            outcomes = await until_skills_added(house, tenant, batch, patience)
+    else:
+        outcomes = begun(batch)
     measured = telemetry(request, "skills.add") if body.telemetry else None
     result = told.added(batch, outcomes, waited=body.wait)
     return ok(result, telemetry=measured, headers=body.ignored_header())

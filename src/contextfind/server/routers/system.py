@@ -7,8 +7,8 @@ from contextfind.server.envelope import ok
 from contextfind.server.examples import WAIT
 from contextfind.server.openapi import examples, may_fail, room
 from contextfind.server.premises import Caller, Tenant, TheHouse, ThePremises
-from contextfind.server.presence import while_awaited
 from contextfind.server.routers.health import VERSION
+from contextfind.server.seats import aside
 from contextfind.server.waiting import Patience, until_jobs_end, until_settled
 from contextfind.server.wire.answers import Ok, Queues, Status
 from contextfind.server.wire.content import Waiting, queue_status
@@ -42,8 +42,8 @@ async def wait(
 ) -> Response:
     """Answer when everything the caller can see can be found."""
     asked = body or Waiting()
-    patience = Patience.of(asked.timeout, premises.rules)
-    async with while_awaited(request, None):
+    patience = Patience.of(asked.timeout, premises)
+    async with aside(request):
         await until_jobs_end(house, tenant, patience)
         settled = await until_settled(house, tenant, None, patience)
     return ok(queue_status(settled), headers=asked.ignored_header())
