@@ -1,0 +1,156 @@
+"""The real program in a process of its own, forked from one that has it imported already: a start costs .1 s, not 1.
+
+The processes can be doomed: they kill themselves with -9 at a fault point. Nobody but a test can ask that of them.
+"""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import reduction
+from typing import Any, Self
+
+from contextfind.adapters.sqlite import database, schema
+from contextfind.cli.main import main
+from contextfind.ports.fault_points import FaultPoint, watch
+from tests.processes import ServerProcess
+
+_FORKING = multiprocessing.get_context("forkserver")
+_FORKING.set_forkserver_preload(["contextfind.cli.serving", "contextfind.cli.transferring"])
+
+
+Before = Callable[[], object]  # can be pickled
+# as a real one may be: a table, rows made from those that are there, a column
+NEXT_VERSION = (
+    "CREATE TABLE shelf_marks (record INTEGER PRIMARY KEY, mark TEXT NOT NULL)",
+    "INSERT INTO shelf_marks SELECT id, name FROM records",
+    "ALTER TABLE records ADD COLUMN shelf_mark TEXT NOT NULL DEFAULT ''",
+    "UPDATE records SET shelf_mark = name",
+    "DELETE FROM shelf_marks",
+)
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass
+class Doom:
+    """Ends the process, without a word, when it reaches a point for the `times`th time."""
+
+    point: FaultPoint
+    times: int = 1
+    _counting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    def __call__(self, point: FaultPoint) -> None:
+        if point is not self.point:
+            return
+        with self._counting:
+            self.times -= 1
+            if self.times == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def __reduce__(self) -> tuple[type["Doom"], tuple[FaultPoint, int]]:
+        return Doom, (self.point, self.times)
+
+
+def dying_at(point: FaultPoint, times: int = 1) -> Before:
+    """Return what has a process die where it reaches a point for the `times`th time."""
+    return partial(watch, Doom(point, times))
+
+
+def upgrading(then: Before = nothing) -> Before:
+    """Return what makes a process a newer version, whose data have one migration more."""
+    return partial(_upgrade, then)
+
+
+@dataclass(frozen=True)
+class Handle:
+    """A file descriptor that goes along into a forked process."""
+
+    number: int
+
+    def __reduce__(self) -> tuple[Callable[[Any], "Handle"], tuple[Any]]:
+        return _arrived, (reduction.DupFd(self.number),)
+
+
+def _upgrade(then: Before) -> None:
+    database.migrate = partial(schema.migrate, migrations=(*schema.MIGRATIONS, NEXT_VERSION))
+    then()
+
+
+def _arrived(sent: Any) -> Handle:
+    return Handle(sent.detach())
+
+
+class Program:
+    """A run of `contextfind`, as far as `subprocess.Popen` has it.
+
+    output: gets what it prints. environment: added to that of the tests. before: done in it first.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        output: Handle,
+        environment: Mapping[str, str] | None = None,
+        before: Before = nothing,
+    ) -> None:
+        given = (arguments, output, environment or {}, before)
+        self._process = _FORKING.Process(target=_run, args=given)
+        self._process.start()
+
+    def poll(self) -> int | None:
+        """Return the exit code, -N for signal N, None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code once it has ended.
+
+        Raises:
+            TimeoutExpired: it has not, after so many seconds.
+
+        """
+        self._process.join(timeout)
+        code = self._process.exitcode
+        if code is None:
+            raise subprocess.TimeoutExpired("contextfind", timeout or 0.0)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+
+class ForkedServer(ServerProcess):
+    """A `ServerProcess` that starts at once, and dies where it is told."""
+
+    def start(self, environment: Mapping[str, str] | None = None, before: Before = nothing) -> Self:
+        """Start and return at once."""
+        arguments = ["serve", *self._arguments, "--data", str(self.data), "--port", str(self.port)]
+        output = Handle(self._output.fileno())
+        self.process = Program(arguments, output, environment, before)  # type: ignore[assignment]
+        return self
+
+
+def _run(
+    arguments: Sequence[str], output: Handle, environment: Mapping[str, str], before: Before
+) -> None:
+    """Be the process."""
+    for stream in (1, 2):
+        os.dup2(output.number, stream)
+    os.close(output.number)
+    os.environ.update(environment)
+    before()
+    sys.argv = ["contextfind", *arguments]
+    main()

@@ -1,0 +1,96 @@
+"""Rounds of traffic, each ended by kill -9 at a random moment; the next start is held to what was promised."""
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.crash.crowd import Crowd
+from tests.crash.program import ForkedServer
+
+# the index is written and bodies are swept in every pause of the traffic
+IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}
+MOMENTS = ("traffic", "pause", "start", "resuming")
+_WEIGHTS = (82, 10, 4, 4)
+_MOST_ANSWERS = 40  # in a round, before the kill
+
+
+@dataclass(slots=True)
+class Toll:
+    """What came of the rounds so far.
+
+    moments: in which the server was killed. open: by kind, requests that had no answer then.
+    """
+
+    rounds: int = 0
+    acknowledged: int = 0
+    moments: Counter[str] = field(default_factory=Counter)
+    open: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        moments = ", ".join(f"{name} {count}" for name, count in self.moments.most_common())
+        kinds = ", ".join(f"{name} {count}" for name, count in self.open.most_common())
+        return (
+            f"{self.rounds} rounds, {self.acknowledged} operations acknowledged, none lost; "
+            f"killed during {moments}; {self.open.total()} requests had no answer then: {kinds}; "
+            f"{self.seconds:.0f} s"
+        )
+
+
+class Rounds:
+    """One data directory that is killed again and again; the seed says who does what and when it ends."""
+
+    def __init__(self, data: Path, seed: int) -> None:
+        self._data = data
+        self._rng = random.Random(seed)  # noqa: S311 - no secrets
+        self._crowd = Crowd(seed)
+        self._began = time.monotonic()
+        self.toll = Toll()
+
+    def run(self) -> None:
+        """Start, check, let the clients work, and kill.
+
+        Raises:
+            BrokenPromiseError: with a line per promise, and what the server has printed.
+
+        """
+        moment = self._rng.choices(MOMENTS, _WEIGHTS)[0]
+        with ForkedServer(self._data) as server:
+            server.start(IDLE)
+            if moment == "start":
+                self._idle(0.3)
+            else:
+                server.wait_healthy()
+                self._meet(server, moment)
+            server.kill()
+        self.toll.rounds += 1
+        self.toll.moments[moment] += 1
+
+    def finish(self) -> None:
+        """Start once more, check, and stop in peace."""
+        with ForkedServer(self._data) as server:
+            server.start(IDLE).wait_healthy()
+            self._crowd.check(server)
+            assert server.stop() == 0, server.output()
+        self.toll.seconds = time.monotonic() - self._began
+
+    def _meet(self, server: ForkedServer, moment: str) -> None:
+        if moment == "resuming":
+            self._crowd.check_at_once(server)
+            return
+        self._crowd.check(server)
+        with self._crowd.at_work(server, self._rng.randint(1, _MOST_ANSWERS)) as pause:
+            if moment == "pause":
+                pause.set()
+                self._idle(0.6)
+            else:
+                self._idle(0.03)
+            server.kill()
+        self.toll.acknowledged = self._crowd.answers
+        self.toll.open.update(operation.kind for operation in self._crowd.open)
+
+    def _idle(self, longest: float) -> None:
+        """Wait until some moment within so many seconds."""
+        time.sleep(self._rng.uniform(0.0, longest))  # noqa: TID251 - whatever it is doing then

@@ -1,0 +1,145 @@
+"""A process that dies with -9 between two halves of something: the next one has all that was promised."""
+
+import re
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from contextfind.ports.fault_points import FaultPoint
+from tests.crash.crowd import Crowd
+from tests.crash.program import (
+    Before,
+    ForkedServer,
+    Handle,
+    Program,
+    dying_at,
+    nothing,
+    upgrading,
+)
+from tests.crash.rounds import IDLE
+from tests.house.reading import SOURCE
+
+WAIT_SECONDS = 60.0
+ANSWERS = 25  # enough for some of everything
+# How often a point is passed before the process dies there: most are passed all the time.
+WHILE_WORKING = {
+    FaultPoint.MID_BLOB: 20,
+    FaultPoint.AFTER_BLOBS: 10,
+    FaultPoint.BEFORE_COMMIT: 30,
+    FaultPoint.AFTER_COMMIT: 30,
+    FaultPoint.MID_FOLLOW: 20,
+}
+IN_A_PAUSE = {
+    FaultPoint.MID_SWEEP: 3,
+    FaultPoint.MID_FORGETTING: 1,
+}
+WHEN_STOPPED = {  # or in the pause before, when there is time for it
+    FaultPoint.MID_SNAPSHOT: 1,
+    FaultPoint.BEFORE_MANIFEST: 1,
+    FaultPoint.AFTER_MANIFEST: 1,
+}
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Crowd]:
+    """Return a data directory that was used and closed, and what its users were promised."""
+    data, crowd = tmp_path_factory.mktemp("lived") / "data", Crowd(seed=5)
+    with ForkedServer(data) as server:
+        server.start(IDLE).wait_healthy()
+        with crowd.at_work(server, ANSWERS) as pause:
+            pause.set()
+        assert server.stop() == 0
+    return data, crowd
+
+
+@pytest.fixture
+def house(lived: tuple[Path, Crowd], tmp_path: Path) -> tuple[Path, Crowd]:
+    """Return a copy of both."""
+    shutil.copytree(lived[0], tmp_path / "data")
+    return tmp_path / "data", lived[1].copy()
+
+
+@pytest.mark.parametrize("point", [*WHILE_WORKING, *IN_A_PAUSE, *WHEN_STOPPED], ids=str)
+def test_a_server_that_dies_there_has_kept_its_promises(
+    house: tuple[Path, Crowd], point: FaultPoint
+) -> None:
+    data, crowd = house
+    with ForkedServer(data) as server:
+        times = (WHILE_WORKING | IN_A_PAUSE | WHEN_STOPPED)[point]
+        server.start(IDLE, dying_at(point, times)).wait_healthy()
+        endless = 10_000 if point in WHILE_WORKING else ANSWERS
+        with crowd.at_work(server, endless) as pause:
+            pause.set()
+        assert server.process is not None
+        if point in WHEN_STOPPED:
+            server.process.terminate()
+        assert server.process.wait(WAIT_SECONDS) == -signal.SIGKILL, server.output()
+    check(data, crowd)
+
+
+def run(*words: str, before: Before = nothing, code: int = 0) -> str:
+    """Return what a command prints."""
+    with tempfile.TemporaryFile() as output:
+        ended = Program(words, Handle(output.fileno()), before=before).wait(WAIT_SECONDS)
+        output.seek(0)
+        told = output.read().decode()
+    assert ended == code, told
+    return told
+
+
+def check(data: Path, crowd: Crowd, before: Before = nothing) -> None:
+    with ForkedServer(data) as server:
+        server.start(IDLE, before).wait_healthy()
+        crowd.check(server)
+        assert server.stop() == 0, server.output()
+
+
+@pytest.mark.parametrize("statement", [2, 4])
+def test_an_upgrade_that_dies_leaves_the_data_to_both_versions(
+    house: tuple[Path, Crowd], statement: int
+) -> None:
+    data, crowd = house
+    with ForkedServer(data) as server:
+        server.start(IDLE, upgrading(dying_at(FaultPoint.MID_MIGRATION, statement)))
+        assert server.process is not None
+        assert server.process.wait(WAIT_SECONDS) == -signal.SIGKILL, server.output()
+    check(data, crowd.copy())
+    check(data, crowd, upgrading())
+    assert "has version" in run("serve", "--data", str(data), "--embedder", "hash", code=3)
+
+
+def test_an_export_that_dies_leaves_the_former_file_and_the_data(
+    house: tuple[Path, Crowd], tmp_path: Path
+) -> None:
+    data, crowd = house
+    file = tmp_path / "data.jsonl.zst"
+    file.write_bytes(b"the former one")
+    words = ("export", str(file), "--data", str(data))
+    run(*words, before=dying_at(FaultPoint.MID_EXPORT), code=-signal.SIGKILL)
+    assert file.read_bytes() == b"the former one"
+    check(data, crowd)
+    run(*words)
+    assert "is whole" in run("import", str(file), "--verify")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["data", file.name]
+
+
+def test_an_import_that_dies_is_carried_on(house: tuple[Path, Crowd], tmp_path: Path) -> None:
+    data, crowd = house
+    file, new = tmp_path / "data.jsonl", tmp_path / "new"
+    run("export", str(file), "--data", str(data))
+    words = ("import", str(file), "--data", str(new), "--embedder", "hash")
+    run(*words, before=dying_at(FaultPoint.MID_IMPORT), code=-signal.SIGKILL)
+    run(*words)
+    check(new, crowd)
+
+
+def test_every_point_is_in_the_program_and_no_program_ends_itself_there() -> None:
+    sources = "\n".join(
+        file.read_text("utf-8") for file in SOURCE.rglob("*.py") if file.name != "fault_points.py"
+    )
+    assert [point for point in FaultPoint if f"FaultPoint.{point.name})" not in sources] == []
+    assert "fault_points import FaultPoint, reached" in sources
+    assert not re.search(r"fault_points import .*watch|fault_points\.watch|_watchers", sources)
