@@ -29,7 +29,7 @@ from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.ingest import AddPlan
 from contextfind.retrieval.finder import Finder
-from contextfind.wiring.models import open_embedder
+from contextfind.wiring.models import Switchboard, open_embedder
 from examples.screen import screen
 from tests.benchmark.sets import RetrievalSet, read_set
 from tests.benchmark.tables import Figures, ablation_table, sweep_tables
@@ -143,7 +143,7 @@ async def run(arguments: argparse.Namespace) -> int:
     console = screen(stderr=True)
     async with AsyncExitStack() as stack:
         settings = EmbeddingSettings(provider=arguments.provider)
-        embedder = RememberingEmbedder(await open_embedder(settings, stack), arguments.cache)
+        embedder = RememberingEmbedder(await open_embedder(settings, Switchboard(stack)), arguments.cache)
         stack.push_async_callback(embedder.aclose)
         for database in arguments.vectors.rglob("contextfind.db") if arguments.vectors else ():
             console.print(f"{embedder.absorb(database)} vectors from {database}")

@@ -20,7 +20,7 @@ from contextfind.domain.calibrating import Fit, Judged, fit, left_out, ndcg
 from contextfind.domain.errors import ContextFindError, UnavailableError
 from contextfind.domain.scoring import Calibration
 from contextfind.ingestion.passages import PassageRules
-from contextfind.wiring.models import open_embedder
+from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.services import score_rules
 
 MOST_PASSAGES = 500  # a set: one to two minutes with the local model on two cores
@@ -85,7 +85,7 @@ async def _compared(
     say(f"{name}: comparing {asked} questions with {texts} passages of {len(samples)} sets")
     try:
         async with AsyncExitStack() as stack:
-            embedder = await open_embedder(settings.embedding, stack)
+            embedder = await open_embedder(settings.embedding, Switchboard(stack))
             with meter() as bar:
                 comparer = Comparer(embedder, bar.show, score_rules(settings.retrieval))
                 return [await comparer.compare(one) for one in samples], embedder.calibration

@@ -17,7 +17,7 @@ from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity,
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
-from contextfind.wiring.models import open_reranker
+from contextfind.wiring.models import Switchboard, open_reranker
 
 GIB = 1024**3
 COMFORTABLE = 2 * GIB  # free disk below which a growing index may soon be in trouble
@@ -140,7 +140,7 @@ async def check_reranker(settings: Settings) -> list[Finding]:
     name = settings.rerank.model or settings.rerank.provider
     try:
         async with AsyncExitStack() as stack:
-            reranker = open_reranker(settings.rerank, stack)
+            reranker = open_reranker(settings.rerank, Switchboard(stack))
             if reranker is None:
                 return []
             await reranker.rerank(_WORDS, [_WORDS])

@@ -8,7 +8,16 @@ from contextfind.ports.identities import Account, IdentityStore, Key, User
 from contextfind.ports.images import ImageEmbedder, ImageFetcher
 from contextfind.ports.index import Dialogue, Probe, SearchIndex
 from contextfind.ports.jobs import Job, JobState, JobStore
-from contextfind.ports.models import ChatModel, Embedder, Message, Purpose, Reranker, Tokenizer
+from contextfind.ports.models import (
+    ChatModel,
+    Embedder,
+    Message,
+    ModelStanding,
+    Purpose,
+    RemoteModel,
+    Reranker,
+    Tokenizer,
+)
 from contextfind.ports.sessions import SessionStore
 from contextfind.ports.sources import FileSource, ServerPaths, SourceEntry, UploadShelf
 from contextfind.ports.store import (
@@ -54,12 +63,14 @@ __all__ = [
     "JobStore",
     "Key",
     "Message",
+    "ModelStanding",
     "PendingText",
     "Probe",
     "Purpose",
     "RecordCopy",
     "RecordDraft",
     "RecordStore",
+    "RemoteModel",
     "Reranker",
     "Restored",
     "SearchIndex",

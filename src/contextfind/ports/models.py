@@ -10,6 +10,38 @@ from contextfind.domain.scoring import Calibration
 Purpose = Literal["query", "document"]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelStanding:
+    """How a model that is asked over the network does.
+
+    state: `closed` while it is asked as usual; `open` while it is down and left alone; `half_open` when the
+    next call is to find out. calls, failures: requests sent since the start, and how many of them brought
+    nothing of use. fault: why the last one failed, in one line; empty once it has answered again.
+    """
+
+    name: str
+    state: str
+    calls: int
+    failures: int
+    fault: str
+
+    @property
+    def line(self) -> str:
+        """`ok`, or what is wrong."""
+        if not self.fault:
+            return "ok"
+        return self.fault if self.state == "closed" else f"down: {self.fault}"
+
+
+class RemoteModel(Protocol):
+    """A model that is asked over the network."""
+
+    @property
+    def standings(self) -> Sequence[ModelStanding]:
+        """How its endpoints do."""
+        ...
+
+
 class Embedder(Protocol):
     """Text to unit vectors.
 

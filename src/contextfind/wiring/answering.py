@@ -1,7 +1,5 @@
 """Engines and the finder -> what answers questions."""
 
-from contextlib import AsyncExitStack
-
 from contextfind.answering.answerer import Answerer
 from contextfind.answering.contexts import Budget, ContextReader, Library
 from contextfind.config.model import Settings
@@ -11,10 +9,8 @@ from contextfind.wiring.engines import Engines
 from contextfind.wiring.models import open_chat
 
 
-def build_answerer(
-    settings: Settings, engines: Engines, finder: Finder, count: Count, stack: AsyncExitStack
-) -> Answerer:
-    """Return what answers by `vlm.model`, or without one says so; `stack` closes its connections."""
+def build_answerer(settings: Settings, engines: Engines, finder: Finder, count: Count) -> Answerer:
+    """Return what answers by `vlm.model`, or without one says so."""
     library = Library(
         store=engines.store,
         blobs=engines.blobs,
@@ -23,5 +19,5 @@ def build_answerer(
         tokenizer=engines.tokenizer,
         count=count,
     )
-    model = open_chat(settings.vlm, stack)
+    model = open_chat(settings.vlm, engines.board, "answers")
     return Answerer(finder, ContextReader(library, Budget()), model)

@@ -30,6 +30,7 @@ from contextfind.retrieval.seeing import Sight
 from contextfind.wiring.directory import open_directory
 from contextfind.wiring.housekeeping import UPLOADS, Rooms
 from contextfind.wiring.models import (
+    Switchboard,
     build_author,
     open_analyzer,
     open_chat,
@@ -45,7 +46,8 @@ _log = logging.getLogger(__name__)
 class Engines:
     """The concrete adapters of one data directory, opened.
 
-    chat: the language model of all work behind the requests, so that its limits hold for all together.
+    board: all models that are asked over the network. chat: the language model of all work behind the
+    requests, so that its limits hold for all together.
     """
 
     store: SqliteRecordStore
@@ -58,6 +60,7 @@ class Engines:
     sessions: SessionStore
     uploads: LocalShelf
     rooms: Rooms
+    board: Switchboard
     sight: Sight | None = None
     reranker: Reranker | None = None
     chat: ChatModel | None = None
@@ -81,7 +84,8 @@ async def open_engines(
     stack.push_async_callback(uploads.aclose)
     await uploads.sweep(UPLOADS)
     tokenizer = WordTokenizer()
-    embedder = await open_embedder(settings.embedding, stack)
+    board = Switchboard(stack)
+    embedder = await open_embedder(settings.embedding, board, await store.fingerprint())
     await check_fingerprint(store, embedder, directory, reembed=reembed)
     rules = IndexRules(graphs=settings.index.graphs)
     compaction = SqliteCompaction(database)
@@ -89,7 +93,7 @@ async def open_engines(
     index = await _open_index(directory / "index", log, embedder, tokenizer, rules)
     compaction.note_followed(await index.position())
     stack.push_async_callback(index.aclose)
-    chat = open_chat(settings.vlm, stack)
+    chat = open_chat(settings.vlm, board, "chat")
     return Engines(
         store=store,
         blobs=blobs,
@@ -101,11 +105,12 @@ async def open_engines(
         sessions=SqliteSessionStore(database),
         uploads=uploads,
         rooms=Rooms(jobs, uploads, blobs, compaction),
+        board=board,
         sight=_open_sight(embedder, store, blobs, stack),
-        reranker=open_reranker(settings.rerank, stack),
+        reranker=open_reranker(settings.rerank, board),
         chat=chat,
         author=build_author(settings, chat, around.timer),
-        analyzer=open_analyzer(settings, store, stack),
+        analyzer=open_analyzer(settings, store, board),
     )
 
 

@@ -119,7 +119,7 @@ class House:
             settings=settings,
             finder=finder,
             searcher=Searcher(finder, around.timer, conversations.recollect, engines.analyzer),
-            answerer=build_answerer(settings, engines, finder, workers.uses.count, stack),
+            answerer=build_answerer(settings, engines, finder, workers.uses.count),
             browser=Browser(engines.store, engines.blobs, workers.uses.count),
             writer=writer,
             adding=background.adding,
@@ -137,7 +137,7 @@ class House:
         )
 
     async def readiness(self) -> Mapping[str, str]:
-        """Return `ok` or one line of what is wrong for: store, index, embedder, and each worker."""
+        """Return `ok` or one line of what is wrong for all that finds need: store, index, each worker."""
         await self._engines.store.position()  # an answer of the store is all that is asked
         return {
             "store": "ok",
@@ -148,6 +148,14 @@ class House:
                 for name, task in self._workers.tasks.items()
             },
         }
+
+    def models(self) -> Mapping[str, str]:
+        """Return `ok` or one line of what is wrong for the embedder and each model behind the network.
+
+        Whatever is wrong with them, finds are answered, at worst by words alone.
+        """
+        lines = {one.name: one.line for one in self._engines.board.standings()}
+        return {"embedder": self._workers.embedding.failing or "ok"} | lines
 
     async def status(
         self, account: str | None = None, user: str | None = None

@@ -1,6 +1,7 @@
 """Settings -> the models that are asked."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
@@ -21,29 +22,73 @@ from contextfind.config.rerank import RerankSettings
 from contextfind.domain.documents import TEXT_RECIPE
 from contextfind.domain.scoring import Calibration
 from contextfind.ingestion.author import AuthorRules, SummaryAuthor
-from contextfind.ports import ChatModel, Embedder, RecordStore, Reranker
+from contextfind.ports import (
+    ChatModel,
+    Embedder,
+    ModelStanding,
+    RecordStore,
+    RemoteModel,
+    Reranker,
+)
 from contextfind.retrieval.intent import IntentAnalyzer, IntentRules
+
+_log = logging.getLogger(__name__)
 
 # Of the time of a plan, for one request: so that the request fails by itself, and its breaker counts that.
 # Of a model that hangs only the first searches wait for it.
 _OF_A_PLAN = 0.95
 
 
-async def open_embedder(settings: EmbeddingSettings, stack: AsyncExitStack) -> Embedder:
-    """Return the embedder that the settings name, ready to be asked."""
+class Switchboard:
+    """The models that a house asks over the network, in the order they were opened; closes them with `stack`."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        self.stack = stack
+        self._models: list[RemoteModel] = []
+
+    def standings(self) -> Sequence[ModelStanding]:
+        """Return how all their endpoints do."""
+        return [one for model in self._models for one in model.standings]
+
+    def add(self, model: OpenAIEmbedder | OpenAIChat | HttpReranker) -> None:
+        """Take in a model that was opened just now."""
+        self.stack.push_async_callback(model.aclose)
+        self._models.append(model)
+
+
+async def open_embedder(
+    settings: EmbeddingSettings, board: Switchboard, known: str | None = None
+) -> Embedder:
+    """Return the embedder that the settings name, ready to be asked.
+
+    known: the fingerprint of the vectors there are. With it a model of that fingerprint may be down, or
+    refuse: words are searched without it, and the log says so.
+
+    Raises:
+        UnavailableError: the model does not answer, and what is known of it is not enough.
+
+    """
     embedder = _embedder(settings)
-    stack.push_async_callback(embedder.aclose)
-    if isinstance(embedder, OpenAIEmbedder):
-        await embedder.open()  # may have to ask for its dimension
+    if not isinstance(embedder, OpenAIEmbedder):
+        board.stack.push_async_callback(embedder.aclose)
+        return embedder
+    board.add(embedder)
+    fault = await embedder.open(known)
+    if fault:
+        _log.warning("the embedder does not work, so words alone are searched: %s", fault)
     return embedder
 
 
-def open_chat(settings: ChatSettings, stack: AsyncExitStack) -> ChatModel | None:
-    """Return the chat model that the settings name, with connections of its own; None where none is."""
+def open_chat(settings: ChatSettings, board: Switchboard, name: str) -> ChatModel | None:
+    """Return the chat model that the settings name, with connections of its own; None where none is.
+
+    name: what it is called in /ready.
+    """
     if not settings.model:
         return None
-    model = OpenAIChat(chat.ChatSettings(settings.model, settings.temperature), _endpoint(settings))
-    stack.push_async_callback(model.aclose)
+    asked = chat.ChatSettings(settings.model, settings.temperature)
+    model = OpenAIChat(asked, _endpoint(settings, name))
+    board.add(model)
     return model
 
 
@@ -63,18 +108,18 @@ def build_author(
 
 
 def open_analyzer(
-    settings: Settings, store: RecordStore, stack: AsyncExitStack
+    settings: Settings, store: RecordStore, board: Switchboard
 ) -> IntentAnalyzer | None:
     """Return what lets `query_planner.model`, or else `vlm.model`, plan searches; None without either."""
-    knobs, asked = settings.retrieval, _planner(settings)
+    knobs, asked = settings.retrieval, planner_settings(settings)
     seconds = min(asked.timeout, _OF_A_PLAN * knobs.plan_seconds)
-    model = open_chat(asked.model_copy(update={"timeout": seconds}), stack)
+    model = open_chat(asked.model_copy(update={"timeout": seconds}), board, "planner")
     if model is None:
         return None
     return IntentAnalyzer(model, store, IntentRules(knobs.plan_seconds, knobs.plan_input_tokens))
 
 
-def _planner(settings: Settings) -> ChatSettings:
+def planner_settings(settings: Settings) -> ChatSettings:
     """Return whose model plans, and where it is asked: a conversation is sent nowhere by default."""
     planner, general = settings.query_planner, settings.vlm
     if not planner.model:
@@ -85,7 +130,7 @@ def _planner(settings: Settings) -> ChatSettings:
     return planner.model_copy(update=place)
 
 
-def open_reranker(settings: RerankSettings, stack: AsyncExitStack) -> Reranker | None:
+def open_reranker(settings: RerankSettings, board: Switchboard) -> Reranker | None:
     """Return the reranker that the settings name, None when they name none. Nothing is sent yet."""
     if not settings.enabled:
         return None
@@ -97,9 +142,9 @@ def open_reranker(settings: RerankSettings, stack: AsyncExitStack) -> Reranker |
         max_characters=settings.max_characters,
         signer=VolcengineSigner(settings.ak, settings.sk, settings.region) if signed else None,
     )
-    endpoint = _endpoint(settings)
+    endpoint = _endpoint(settings, "reranker")
     reranker = HttpReranker(asked, replace(endpoint, api_key="") if signed else endpoint)
-    stack.push_async_callback(reranker.aclose)
+    board.add(reranker)
     return reranker
 
 
@@ -115,6 +160,7 @@ def _embedder(settings: EmbeddingSettings) -> Embedder:
         batch_size=settings.batch_size,
         max_characters=settings.max_characters,
         dimension=settings.dimension,
+        query_seconds=settings.query_timeout,
         query_prefix=settings.query_prefix,
         document_prefix=settings.document_prefix,
         query_fields=settings.query_fields,
@@ -122,11 +168,14 @@ def _embedder(settings: EmbeddingSettings) -> Embedder:
         calibration=_calibration(settings, embeddings.CALIBRATION),
         accepts_images=settings.accepts_images,
     )
-    return OpenAIEmbedder(asked, _endpoint(settings))
+    return OpenAIEmbedder(asked, _endpoint(settings, "embedder"))
 
 
-def _endpoint(settings: EmbeddingSettings | ChatSettings | RerankSettings) -> EndpointSettings:
+def _endpoint(
+    settings: EmbeddingSettings | ChatSettings | RerankSettings, name: str
+) -> EndpointSettings:
     return EndpointSettings(
+        name=name,
         base_url=settings.api_base,
         timeout=settings.timeout,
         concurrency=settings.concurrency,

@@ -14,7 +14,7 @@ from contextfind.transfer.exporting import Exporter
 from contextfind.transfer.importing import Importer
 from contextfind.wiring.directory import open_directory
 from contextfind.wiring.engines import check_fingerprint
-from contextfind.wiring.models import open_embedder
+from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.surroundings import Surroundings
 
 
@@ -55,7 +55,8 @@ class Vault:
             store = SqliteRecordStore(database)
             dimension = 0
             if filling:
-                embedder = await open_embedder(settings.embedding, stack)
+                known = await store.fingerprint()
+                embedder = await open_embedder(settings.embedding, Switchboard(stack), known)
                 await check_fingerprint(store, embedder, directory, reembed=False)
                 dimension = embedder.dimension
             identities, sessions = SqliteIdentityStore(database), SqliteSessionStore(database)

@@ -7,7 +7,7 @@ from contextfind.adapters.remote.rerank import HttpReranker
 from contextfind.config.load import load_settings
 from contextfind.config.rerank import RerankSettings
 from contextfind.domain.errors import ConfigError
-from contextfind.wiring.models import open_reranker
+from contextfind.wiring.models import Switchboard, open_reranker
 
 HERE = "http://127.0.0.1:9/v1"
 
@@ -36,19 +36,19 @@ async def test_every_spelling_of_a_provider_opens(said: str, meant: str) -> None
     asked = settings({"provider": said, "model": "m", "api_base": HERE, "ak": "a", "sk": "s"})
     assert asked.provider == meant
     async with AsyncExitStack() as stack:
-        assert isinstance(open_reranker(asked, stack), HttpReranker)
+        assert isinstance(open_reranker(asked, Switchboard(stack)), HttpReranker)
 
 
 @pytest.mark.parametrize("keys", [{}, {"provider": "cohere"}, {"provider": "tei"}])
 async def test_without_a_model_none_is_asked(keys: Mapping[str, object]) -> None:
     async with AsyncExitStack() as stack:
-        assert open_reranker(settings(keys), stack) is None
+        assert open_reranker(settings(keys), Switchboard(stack)) is None
 
 
 async def test_tei_needs_an_address_only() -> None:
     async with AsyncExitStack() as stack:
         asked = settings({"provider": "tei", "api_base": HERE})
-        assert isinstance(open_reranker(asked, stack), HttpReranker)
+        assert isinstance(open_reranker(asked, Switchboard(stack)), HttpReranker)
 
 
 def test_access_and_secret_key_alone_mean_volcengine() -> None:

@@ -9,10 +9,9 @@ from contextfind.adapters.remote.dialect import Dialect
 from contextfind.adapters.remote.endpoint import Endpoint, EndpointSettings, Patience
 from contextfind.adapters.remote.failures import ProviderError
 from contextfind.domain.plain_text import plain_text
-from contextfind.ports.models import Message
+from contextfind.ports.models import Message, ModelStanding
 
 _ATTEMPTS = 3  # of one request, all within the time of one
-_GRACE = 1.0  # seconds; so that an attempt's own limit ends it, and the breaker counts that
 _THOUGHT, _THOUGHT_END = "<think>", "</think>"
 
 
@@ -48,6 +47,11 @@ class OpenAIChat:
         """The model's name at its provider."""
         return self._settings.model
 
+    @property
+    def standings(self) -> Sequence[ModelStanding]:
+        """How its endpoint does."""
+        return [self._endpoint.standing]
+
     async def complete(
         self,
         messages: Sequence[Message],
@@ -61,17 +65,11 @@ class OpenAIChat:
 
         """
         said = [(message.role, plain_text(message.text)) for message in messages]
+        answer = await self._ask(said, max_tokens, schema)
         try:
-            async with asyncio.timeout(self._seconds + _GRACE):
-                answer = await self._ask(said, max_tokens, schema)
-        except TimeoutError as error:
-            raise ProviderError(
-                self._endpoint.provider, f"no answer within {self._seconds:g} s", transient=True
-            ) from error
-        text = _said(self._endpoint.provider, answer)
-        if not text:
-            raise ProviderError(self._endpoint.provider, "the answer is empty", transient=False)
-        return text
+            return _said(answer)
+        except _WordlessError as error:
+            raise self._endpoint.unusable(str(error)) from error
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -84,6 +82,7 @@ class OpenAIChat:
         schema: Mapping[str, object] | None,
     ) -> object:
         """Ask, and ask again without what is refused; remember what was not."""
+        due = asyncio.get_running_loop().time() + self._seconds
         known = dialect = self._dialect
         while True:
             body = {
@@ -92,9 +91,8 @@ class OpenAIChat:
                 **dialect.question(messages, schema),
             }
             try:
-                answer = await self._endpoint.post(
-                    "chat/completions", body, _ATTEMPTS, within=self._seconds
-                )
+                left = due - asyncio.get_running_loop().time()
+                answer = await self._endpoint.post("chat/completions", body, _ATTEMPTS, left)
             except ProviderError as error:
                 plainer = dialect.plainer(error.status, error.reason, with_schema=bool(schema))
                 if plainer is None:
@@ -106,17 +104,24 @@ class OpenAIChat:
                 return answer
 
 
-def _said(provider: str, answer: object) -> str:
+class _WordlessError(ValueError):
+    """The answer says nothing; the text is for people."""
+
+
+def _said(answer: object) -> str:
     """Return what the first choice says, without its thinking."""
     choices = answer.get("choices") if isinstance(answer, Mapping) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, Mapping) else None
     if not isinstance(message, Mapping):
-        raise ProviderError(provider, "gave an answer without a message", transient=False)
+        raise _WordlessError("gave an answer without a message")
     refusal = message.get("refusal")
     if isinstance(refusal, str) and refusal:
-        raise ProviderError(provider, f"the model refuses: {refusal[:200]}", transient=False)
-    return _without_thoughts(plain_text(_text_of(message.get("content")))).strip()
+        raise _WordlessError(f"the model refuses: {refusal[:200]}")
+    text = _without_thoughts(plain_text(_text_of(message.get("content")))).strip()
+    if not text:
+        raise _WordlessError("the answer is empty")
+    return text
 
 
 def _text_of(content: object) -> str:

@@ -4,15 +4,22 @@ import asyncio
 import base64
 import hashlib
 import json
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
-from contextfind.adapters.remote.breaker import Breaker, BreakerState
-from contextfind.adapters.remote.endpoint import Endpoint, EndpointSettings, Patience
+from contextfind.adapters.remote.breaker import Breaker
+from contextfind.adapters.remote.endpoint import (
+    LARGEST_ANSWER,
+    Endpoint,
+    EndpointSettings,
+    Patience,
+)
 from contextfind.adapters.remote.failures import ProviderError
 from contextfind.adapters.remote.vectors import unit_rows
 from contextfind.domain.errors import FailedPreconditionError
@@ -20,12 +27,16 @@ from contextfind.domain.images import Image
 from contextfind.domain.plain_text import plain_text
 from contextfind.domain.records import Matrix, Vector
 from contextfind.domain.scoring import Calibration
-from contextfind.ports.models import Purpose
+from contextfind.ports.models import ModelStanding, Purpose
 
 CACHED_QUERIES = 1_024
 SHORTEST_CUT = 16  # characters; whoever refuses these as too long means something else
 CALIBRATION = Calibration(floor=0.15, span=0.45)  # roughly OpenAI's third generation; to be fitted
-_ATTEMPTS: Mapping[Purpose, int] = {"query": 2, "document": 5}  # somebody waits for a query
+_Door = Literal["query", "document", "picture"]
+_ATTEMPTS: Mapping[_Door, int] = {"query": 2, "document": 5, "picture": 2}  # somebody waits for two
+_TRIALS = 2  # when it is opened
+_HANGS = 1  # of queries: one is short work, and the next caller has words to be answered by
+_VECTOR_BYTES = 256 * 1024  # 8,192 numbers as JSON
 _STAND_IN = "."  # for a blank text: OpenAI and others refuse those
 _TOO_LONG = re.compile(
     r"too (?:long|large|many tokens)|batch size|(?:context|input|sequence|token)s? (?:length|limit)"
@@ -42,6 +53,8 @@ class EmbeddingSettings:
     recipe: version of how the house composes the text it embeds.
     batch_size: texts in one request. max_characters: longer texts are cut.
     dimension: asked for as `dimensions`, and cut to when the model gives more; None = what it gives.
+    query_seconds: in which a query must be embedded, waiting for a place and trying again included; no
+        more than the endpoint's timeout.
     query_prefix, document_prefix: put in front of each text (`query: ` for E5).
     query_fields, document_fields: added to the request (`{"input_type": "query"}`).
     calibration: what the model's cosines mean.
@@ -54,6 +67,7 @@ class EmbeddingSettings:
     batch_size: int
     max_characters: int
     dimension: int | None = None
+    query_seconds: float = 30.0
     query_prefix: str = ""
     document_prefix: str = ""
     query_fields: Mapping[str, object] = field(default_factory=dict)
@@ -65,8 +79,9 @@ class EmbeddingSettings:
 class OpenAIEmbedder:
     """The `Embedder` over HTTP.
 
-    Queries and documents have `concurrency` connections each, so that a find never waits for a place
-    behind an ingest; they share one breaker.
+    Queries, documents and pictures to search by have `concurrency` connections each, so that a find
+    never waits for a place behind an ingest, and a breaker each: a model that is late with many texts
+    may be quick with one.
     """
 
     def __init__(
@@ -77,11 +92,19 @@ class OpenAIEmbedder:
         patience: Patience | None = None,
     ) -> None:
         self._settings = settings
-        self._breaker = breaker or Breaker()
-        self._endpoints: Mapping[Purpose, Endpoint] = {
-            "query": Endpoint(endpoint, self._breaker, patience),
-            "document": Endpoint(endpoint, self._breaker, patience),
+        largest = max(LARGEST_ANSWER, settings.batch_size * _VECTOR_BYTES)
+        usual = replace(endpoint, largest_answer=largest)
+        self._timeout = endpoint.timeout
+        self._query_seconds = min(settings.query_seconds, endpoint.timeout)
+        quick = replace(usual, timeout=self._query_seconds)
+        slow = replace(usual, name=f"{endpoint.name}_documents")
+        self._endpoints: dict[_Door, Endpoint] = {
+            "query": Endpoint(quick, breaker or Breaker(hangs=_HANGS), patience),
+            "document": Endpoint(slow, breaker or Breaker(), patience),
         }
+        if settings.accepts_images:
+            seen = replace(usual, name=f"{endpoint.name}_pictures")
+            self._endpoints["picture"] = Endpoint(seen, breaker or Breaker(), patience)
         self._dimension = settings.dimension
         self._asks_dimension = settings.dimension is not None
         self._recent: OrderedDict[str, Vector] = OrderedDict()
@@ -101,9 +124,8 @@ class OpenAIEmbedder:
     @property
     def fingerprint(self) -> str:
         """Provider, model, dimension, text recipe, and what else is sent along with documents."""
-        extra = (self._settings.document_prefix, self._settings.document_fields)
-        mark = "" if extra == ("", {}) else ":" + _digest(extra)
-        return f"openai:{self._settings.model}:{self.dimension}:{self._settings.recipe}{mark}"
+        before, after = self._fingerprint_around_dimension()
+        return f"{before}{self.dimension}{after}"
 
     @property
     def accepts_images(self) -> bool:
@@ -121,19 +143,32 @@ class OpenAIEmbedder:
         return self._settings.max_characters
 
     @property
-    def state(self) -> BreakerState:
-        """Whether the provider is being asked at the moment."""
-        return self._breaker.state
+    def standings(self) -> Sequence[ModelStanding]:
+        """How its endpoints do: that for queries first."""
+        return [endpoint.standing for endpoint in self._endpoints.values()]
 
-    async def open(self) -> None:
-        """Learn the dimension from a first answer, unless it is configured.
+    async def open(self, known: str | None = None) -> str:
+        """Try the model once, and learn the dimension from its answer unless it is configured.
+
+        known: the fingerprint of vectors made earlier, None where there are none. Where it is of this
+            model the dimension is taken from it, and a model that does not answer keeps nothing from
+            opening: then what is wrong is returned, else nothing.
 
         Raises:
-            UnavailableError: no answer.
+            UnavailableError: no answer, and the dimension is not known either; or one that trying again
+                would not change, and there is nothing yet that could be searched without the model.
 
         """
-        if self._dimension is None:
-            self._dimension = (await self._request(["dimension"], "document")).shape[1]
+        dimension = self._settings.dimension or self._dimension_in(known or "")
+        within = self._timeout if dimension is None else self._query_seconds
+        try:
+            await self._request(["dimension"], "document", _now() + within, _TRIALS)
+        except ProviderError as fault:
+            if dimension is None or (known is None and not fault.transient):
+                raise
+            self._dimension = dimension
+            return str(fault)
+        return ""
 
     async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
         """Return shape (len(inputs), dimension), rows of unit length, in order.
@@ -142,7 +177,6 @@ class OpenAIEmbedder:
             UnavailableError: no usable answer; `details` hold provider, status, reason, retryable.
 
         """
-        await self.open()
         prefix = (
             self._settings.query_prefix if purpose == "query" else self._settings.document_prefix
         )
@@ -152,7 +186,7 @@ class OpenAIEmbedder:
         rows = (
             await self._queries(texts)
             if purpose == "query"
-            else await self._in_batches(texts, purpose)
+            else await self._in_batches(texts, purpose, math.inf)
         )
         return np.array(rows, np.float32).reshape(len(inputs), self.dimension)
 
@@ -163,8 +197,8 @@ class OpenAIEmbedder:
             UnavailableError: no usable answer, or the provider refuses a picture.
 
         """
-        await self.open()
-        rows = [await self._request([_inline(image)], "query") for image in images]
+        due = _now() + self._timeout
+        rows = [await self._request([_inline(image)], "picture", due) for image in images]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimension), np.float32)
 
     async def aclose(self) -> None:
@@ -175,7 +209,8 @@ class OpenAIEmbedder:
     async def _queries(self, texts: Sequence[str]) -> Sequence[Vector]:
         known = {text: self._recent[text] for text in texts if text in self._recent}
         new = [text for text in dict.fromkeys(texts) if text not in known]
-        known.update(zip(new, await self._in_batches(new, "query"), strict=True))
+        due = _now() + self._query_seconds
+        known.update(zip(new, await self._in_batches(new, "query", due), strict=True))
         for text in texts:
             self._recent[text] = known[text]
             self._recent.move_to_end(text)
@@ -183,51 +218,80 @@ class OpenAIEmbedder:
             self._recent.popitem(last=False)
         return [known[text] for text in texts]
 
-    async def _in_batches(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+    async def _in_batches(
+        self, texts: Sequence[str], purpose: Purpose, due: float
+    ) -> Sequence[Vector]:
         size = self._settings.batch_size
         batches = [texts[at : at + size] for at in range(0, len(texts), size)]
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._batch(batch, purpose)) for batch in batches]
+                tasks = [group.create_task(self._batch(batch, purpose, due)) for batch in batches]
         except ExceptionGroup as failures:  # the first failure has stopped the others
             failure = failures.exceptions[0]
         else:
             return [row for task in tasks for row in task.result()]
         raise failure
 
-    async def _batch(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
+    async def _batch(self, texts: Sequence[str], purpose: Purpose, due: float) -> Sequence[Vector]:
         """Return the rows; what is refused as too long is sent again in halves, a single text cut to half."""
         try:
-            return list(await self._request(texts, purpose))
+            return list(await self._request(texts, purpose, due))
         except ProviderError as error:
             if not _is_about_length(error):
                 raise
             if len(texts) > 1:
                 half = len(texts) // 2
-                first = await self._batch(texts[:half], purpose)
-                return [*first, *await self._batch(texts[half:], purpose)]
+                first = await self._batch(texts[:half], purpose, due)
+                return [*first, *await self._batch(texts[half:], purpose, due)]
             if len(texts[0]) <= SHORTEST_CUT:
                 raise
-            return await self._batch([texts[0][: len(texts[0]) // 2]], purpose)
+            return await self._batch([texts[0][: len(texts[0]) // 2]], purpose, due)
 
-    async def _request(self, inputs: Sequence[object], purpose: Purpose) -> Matrix:
-        endpoint = self._endpoints[purpose]
+    async def _request(
+        self, inputs: Sequence[object], door: _Door, due: float, attempts: int | None = None
+    ) -> Matrix:
+        endpoint = self._endpoints[door]
         settings = self._settings
-        fields = settings.query_fields if purpose == "query" else settings.document_fields
+        fields = settings.document_fields if door == "document" else settings.query_fields
         body: dict[str, object] = {"model": settings.model, "input": list(inputs), **fields}
         asking = self._asks_dimension
         if asking:
             body["dimensions"] = settings.dimension
         try:
-            answer = await endpoint.post("embeddings", body, _ATTEMPTS[purpose])
+            answer = await endpoint.post(
+                "embeddings", body, attempts or _ATTEMPTS[door], due - _now()
+            )
         except ProviderError as error:
             if not (
                 asking and error.status in _LENGTH_STATUSES and "dimension" in error.reason.lower()
             ):
                 raise
             self._asks_dimension = False  # the model has one length only; it is cut here
-            return await self._request(inputs, purpose)
-        return unit_rows(endpoint.provider, answer, len(inputs), self._dimension)
+            return await self._request(inputs, door, due, attempts)
+        rows = unit_rows(endpoint.unusable, answer, len(inputs), settings.dimension)
+        if self._dimension is None:
+            self._dimension = rows.shape[1]
+        if rows.shape[1] != self._dimension:  # another model answers to the name
+            raise endpoint.unusable(
+                f"gave vectors of {rows.shape[1]} numbers instead of {self._dimension}"
+            )
+        return rows
+
+    def _fingerprint_around_dimension(self) -> tuple[str, str]:
+        extra = (self._settings.document_prefix, self._settings.document_fields)
+        mark = "" if extra == ("", {}) else ":" + _digest(extra)
+        return f"openai:{self._settings.model}:", f":{self._settings.recipe}{mark}"
+
+    def _dimension_in(self, fingerprint: str) -> int | None:
+        before, after = self._fingerprint_around_dimension()
+        if not (fingerprint.startswith(before) and fingerprint.endswith(after)):
+            return None
+        between = fingerprint.removeprefix(before).removesuffix(after)
+        return int(between) if between.isdecimal() else None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _is_about_length(error: ProviderError) -> bool:

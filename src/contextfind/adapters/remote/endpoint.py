@@ -4,7 +4,8 @@ import asyncio
 import json
 import math
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -18,20 +19,24 @@ from tenacity import (
     stop_before_delay,
 )
 
-from contextfind.adapters.remote.breaker import Breaker
+from contextfind.adapters.remote.breaker import Breaker, BreakerState
 from contextfind.adapters.remote.failures import (
     LONGEST_REASON,
     ProviderError,
+    no_json,
     refusal,
     without_secrets,
 )
 from contextfind.domain.errors import ConfigError
+from contextfind.ports.models import ModelStanding
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _ROUTES = ("/embeddings", "/chat/completions")  # often copied along with the base URL
 _FIRST_WAIT = 0.5  # seconds; doubled each time, then a random share between half and all of it
 _LONGEST_WAIT = 8.0
 LONGEST_RETRY_AFTER = 30.0  # a provider may ask for an hour; nobody waits that long for one call
+LARGEST_ANSWER = 4 * 1024 * 1024  # bytes; a long answer of a language model has some 100 kB
+_FAIR = 0.5  # of the timeout: an attempt that had less of it says nothing about the provider
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +45,16 @@ class EndpointSettings:
 
     base_url: up to and without `/embeddings` or `/chat/completions`, e.g. `https://api.openai.com/v1`.
     timeout: seconds of one attempt, from connecting to the last byte.
-    concurrency: attempts under way at once.
+    concurrency: attempts under way at once. name: what it is called where its state is shown.
+    largest_answer: bytes of an answer; more are not read.
     """
 
     base_url: str
     timeout: float
     concurrency: int
     api_key: str = field(default="", repr=False)
+    name: str = "model"
+    largest_answer: int = LARGEST_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class Endpoint:
         self._patience = patience or Patience()
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._client = _client(settings)
+        self._calls = self._failures = 0
+        self._fault = self._reason = ""
         self.provider = urlsplit(settings.base_url).netloc.rpartition("@")[2]
 
     async def post(
@@ -94,7 +104,8 @@ class Endpoint:
     ) -> object:
         """Return the provider's answer; transient failures are tried again, `attempts` in all.
 
-        within: seconds after which no further attempt begins.
+        within: seconds in which all of that must be over, waiting for a place and for the next attempt
+        included.
 
         Raises:
             ProviderError: refused, not answered, or at rest after too many failures.
@@ -107,61 +118,120 @@ class Endpoint:
             sleep=self._patience.sleep,
             reraise=True,
         )
-        return await retrying(self._guarded, path, body)
+        return await retrying(self._guarded, path, body, _now() + within)
 
-    def unusable(self, reason: str) -> ProviderError:
+    @property
+    def standing(self) -> ModelStanding:
+        """How it does."""
+        return ModelStanding(
+            self._settings.name, self._breaker.state.value, self._calls, self._failures, self._fault
+        )
+
+    def unusable(self, reason: str, *, about_texts: bool = False) -> ProviderError:
         """Return the error of an answer that came and says nothing of use; the reason may be its own."""
-        told = without_secrets(reason, self._secrets)
-        return ProviderError(self.provider, told[:LONGEST_REASON], transient=False)
+        told = without_secrets(reason, self._secrets)[:LONGEST_REASON]
+        error = ProviderError(self.provider, told, transient=False, about_texts=about_texts)
+        self._note(error)
+        return error
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def _guarded(self, path: str, body: Mapping[str, object]) -> object:
-        async with self._slots:
+    async def _guarded(self, path: str, body: Mapping[str, object], due: float) -> object:
+        async with self._place(due):
             if not self._breaker.admit():
-                raise _AtRestError(
-                    self.provider, "is down, and is asked again in a few seconds", transient=True
-                )
+                raise self._at_rest()
+            began = _now()
+            limit = min(self._settings.timeout, due - began)
+            self._calls += 1
             try:
-                answer = await self._attempt(path, body)
+                answer = await self._attempt(path, body, limit)
             except ProviderError as error:
+                self._note(error)
                 if error.alive:
                     self._breaker.succeeded()
-                else:
+                elif not isinstance(error, _LateError):
                     self._breaker.failed()
+                elif not self._fair(limit):
+                    self._breaker.abandoned()
+                else:
+                    self._breaker.failed(waited=_now() - began)
                 raise
             except BaseException:
                 self._breaker.abandoned()
                 raise
+            self._fault = ""
             self._breaker.succeeded()
             return answer
 
-    async def _attempt(self, path: str, body: Mapping[str, object]) -> object:
+    @asynccontextmanager
+    async def _place(self, due: float) -> AsyncIterator[None]:
+        """Hold one of the places; none is waited for while the provider is down."""
+        state = self._breaker.state
+        if state is BreakerState.OPEN or (state is BreakerState.HALF_OPEN and self._slots.locked()):
+            raise self._at_rest()
+        began = _now()
+        try:
+            async with asyncio.timeout_at(due if math.isfinite(due) else None):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            reason = f"all connections were busy for {_now() - began:.3g} s"
+            raise ProviderError(self.provider, reason, transient=True) from error
+        try:
+            yield
+        finally:
+            self._slots.release()
+
+    async def _attempt(self, path: str, body: Mapping[str, object], limit: float) -> object:
         if self._client.is_closed:
             raise ProviderError(self.provider, "the connection was closed", transient=False)
-        limit = self._settings.timeout
         try:
             async with asyncio.timeout(limit):  # httpx's own limits start anew with every byte
-                answer = await self._client.send(self._request(path, body))
+                answer, content = await self._exchanged(path, body)
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise ProviderError(
-                self.provider, f"no answer within {limit:g} s", transient=True
-            ) from error
+            given = self._settings.timeout if self._fair(limit) else limit
+            reason = f"no answer within {given:.3g} s"
+            raise _LateError(self.provider, reason, transient=True) from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise ProviderError(self.provider, str(error), transient=False) from error
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
             raise ProviderError(self.provider, reason, transient=True) from error
         if not answer.is_success:
-            raise refusal(self.provider, answer, self._secrets)
+            raise refusal(self.provider, answer, content, self._secrets)
         try:
-            return json.loads(answer.content)
+            return json.loads(content)
         except (ValueError, RecursionError) as error:
-            raise ProviderError(
-                self.provider, "the answer is no JSON", answer.status_code, transient=True
-            ) from error
+            raise no_json(self.provider, answer, content, self._secrets) from error
+
+    async def _exchanged(
+        self, path: str, body: Mapping[str, object]
+    ) -> tuple[httpx.Response, bytes]:
+        """Return the answer and its body, of which no more is read than may be."""
+        most = self._settings.largest_answer
+        content = bytearray()
+        answer = await self._client.send(self._request(path, body), stream=True)
+        try:
+            async for part in answer.aiter_bytes():
+                content += part
+                if len(content) > most:
+                    reason = f"the answer is longer than {most:,} bytes"
+                    raise ProviderError(self.provider, reason, answer.status_code, transient=False)
+        finally:
+            await answer.aclose()
+        return answer, bytes(content)
+
+    def _fair(self, limit: float) -> bool:
+        return limit >= _FAIR * self._settings.timeout
+
+    def _note(self, error: ProviderError) -> None:
+        self._failures += 1
+        self._fault, self._reason = str(error), error.reason
+
+    def _at_rest(self) -> "_AtRestError":
+        reason = f"is down ({self._reason}), and is asked again in a few seconds"
+        return _AtRestError(self.provider, reason, transient=True)
 
     def _request(self, path: str, body: Mapping[str, object]) -> httpx.Request:
         request = self._client.build_request("POST", path, json=body)
@@ -180,6 +250,14 @@ class Endpoint:
 
 class _AtRestError(ProviderError):
     """The breaker is open: not worth a retry within this call, worth one later."""
+
+
+class _LateError(ProviderError):
+    """Nothing came in the time there was."""
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _worth_retrying(error: BaseException) -> bool:

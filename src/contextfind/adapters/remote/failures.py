@@ -8,6 +8,7 @@ import httpx
 from contextfind.domain.errors import UnavailableError
 
 LONGEST_REASON = 300
+_SHOWN = 100  # bytes of a page that came instead of JSON; enough for the title of an error page
 _TRANSIENT = frozenset({408, 409, 425, 429})
 
 
@@ -16,6 +17,7 @@ class ProviderError(UnavailableError):
 
     status: None when there was no HTTP answer. transient: whether the same call may work later.
     retry_after: seconds the provider asked for. alive: whether it answered at all, sensibly.
+    about_texts: it may be due to one of the texts that were sent.
     """
 
     def __init__(
@@ -26,6 +28,7 @@ class ProviderError(UnavailableError):
         *,
         transient: bool,
         retry_after: float | None = None,
+        about_texts: bool = False,
     ) -> None:
         answered = f" answered {status}" if status is not None else ""
         details: dict[str, object] = {
@@ -35,6 +38,8 @@ class ProviderError(UnavailableError):
         }
         if status is not None:
             details["status"] = status
+        if about_texts:
+            details["about_texts"] = True
         super().__init__(f"{provider}{answered}: {reason}", details)
         self.reason = reason
         self.status = status
@@ -47,10 +52,15 @@ class ProviderError(UnavailableError):
         return not self.transient or self.status in _TRANSIENT
 
 
-def refusal(provider: str, answer: httpx.Response, secrets: Sequence[str]) -> ProviderError:
-    """Return the error of an answer that is no 2xx, with the provider's own words but none of the secrets."""
+def refusal(
+    provider: str, answer: httpx.Response, content: bytes, secrets: Sequence[str]
+) -> ProviderError:
+    """Return the error of an answer that is no 2xx, with the provider's own words but none of the secrets.
+
+    content: the body, which the answer itself need not hold.
+    """
     status = answer.status_code
-    reason = without_secrets(_reason(answer), secrets)
+    reason = without_secrets(_reason(content), secrets)
     return ProviderError(
         provider,
         reason[:LONGEST_REASON] or answer.reason_phrase or "no reason given",
@@ -68,11 +78,21 @@ def without_secrets(reason: str, secrets: Sequence[str]) -> str:
     return told
 
 
-def _reason(answer: httpx.Response) -> str:
+def no_json(
+    provider: str, answer: httpx.Response, content: bytes, secrets: Sequence[str]
+) -> ProviderError:
+    """Return the error of a 2xx whose body cannot be read, with its kind and its first words."""
+    kind = answer.headers.get("content-type", "").partition(";")[0] or "of no kind"
+    told = without_secrets(content[:_SHOWN].decode("utf-8", "replace"), secrets)
+    reason = f"the answer is no JSON ({kind}): {told!r}" if told else "the answer is empty"
+    return ProviderError(provider, reason, answer.status_code, transient=True)
+
+
+def _reason(content: bytes) -> str:
     try:
-        body = answer.json()
+        body = json.loads(content)
     except (ValueError, RecursionError):
-        return answer.text
+        return content.decode("utf-8", "replace")
     while isinstance(body, dict):
         body = next((body[key] for key in ("error", "message", "detail") if body.get(key)), "")
     return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)

@@ -12,6 +12,7 @@ from contextfind.adapters.remote.rerank_dialects import Dialect, UnreadableError
 from contextfind.adapters.remote.rerank_scores import is_raw, scores_by_index, shares, usable
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.plain_text import plain_text
+from contextfind.ports.models import ModelStanding
 
 _log = logging.getLogger(__name__)
 _ATTEMPTS = 2  # somebody waits
@@ -65,6 +66,11 @@ class HttpReranker:
         self._endpoint = Endpoint(endpoint, breaker, patience, settings.signer)
         self._raw = False
 
+    @property
+    def standings(self) -> Sequence[ModelStanding]:
+        """How its endpoint does."""
+        return [self._endpoint.standing]
+
     async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float | None]:
         """Return one score in [0, 1] per document, in order; None where there is no judgement.
 
@@ -108,9 +114,7 @@ class HttpReranker:
         if not usable(list(said.scores.values())):
             if said.failures:
                 raise said.failures[0]
-            raise ProviderError(
-                self._endpoint.provider, "gave no score for any of the texts", transient=False
-            )
+            raise self._endpoint.unusable("gave no score for any of the texts")
         if missing:
             reason = said.failures[0] if said.failures else "left out of the answer"
             _log.warning("rerank: %d of %d texts were not judged: %s", missing, wanted, reason)

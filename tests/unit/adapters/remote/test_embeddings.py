@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contextfind.adapters.remote.breaker import Breaker, BreakerState
+from contextfind.adapters.remote.breaker import Breaker
 from contextfind.adapters.remote.embeddings import EmbeddingSettings, OpenAIEmbedder
 from contextfind.adapters.remote.endpoint import LONGEST_RETRY_AFTER, EndpointSettings, Patience
 from contextfind.adapters.remote.failures import ProviderError
@@ -271,14 +271,14 @@ async def test_the_breaker_opens_and_closes_again(stub: StubEmbedder, embedder_o
         with pytest.raises(ProviderError):
             await embedder.embed(["x"], "query")
     assert len(stub.requests) == 3
-    assert embedder.state is BreakerState.OPEN
+    assert embedder.standings[0].state == "open"
     stub.always = None
     with pytest.raises(ProviderError, match="asked again") as caught:
         await embedder.embed(["x"], "query")
     assert caught.value.details["retryable"] is True
     clock[0] += 5
     await embedder.embed(["x"], "query")
-    assert embedder.state is BreakerState.CLOSED
+    assert embedder.standings[0].state == "closed"
 
 
 async def test_refusals_do_not_open_the_breaker(stub: StubEmbedder, embedder_of: Opener) -> None:
@@ -287,7 +287,7 @@ async def test_refusals_do_not_open_the_breaker(stub: StubEmbedder, embedder_of:
         stub.always = Fault(status)
         with pytest.raises(ProviderError):
             await embedder.embed(["x"], "query")
-    assert embedder.state is BreakerState.CLOSED
+    assert embedder.standings[0].state == "closed"
 
 
 async def test_only_the_text_that_is_too_long_is_cut() -> None:
@@ -340,7 +340,7 @@ async def test_cancelling_leaves_nothing_behind(stub: StubEmbedder, embedder_of:
     with pytest.raises(asyncio.CancelledError):
         await call
     assert (await embedder.embed(["x"], "document")).shape == (1, 8)
-    assert embedder.state is BreakerState.CLOSED
+    assert embedder.standings[0].state == "closed"
 
 
 async def test_a_closed_embedder_is_unavailable(embedder_of: Opener) -> None:
@@ -390,4 +390,6 @@ async def test_a_refused_picture_is_an_error_and_never_a_vector(
 ) -> None:
     stub.always = Fault(status=400, reason="this model takes text only")
     with pytest.raises(ProviderError, match="text only"):
-        await embedder_of().embed_images([Image("image/png", b"x")])
+        await embedder_of(replace(SETTINGS, accepts_images=True)).embed_images(
+            [Image("image/png", b"x")]
+        )
