@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.stillness import Stillness
 from contextfind.adapters.memory.blobs import MemoryBlobs
-from contextfind.domain.errors import NotFoundError
+from contextfind.domain.errors import FailedPreconditionError, NotFoundError, UnavailableError
 from contextfind.ports.housekeeping import NameKeys, Swept
 
 NOBODY = np.array([], np.uint64)
@@ -123,3 +124,18 @@ async def test_puts_beside_a_sweep_lose_nothing(cellar: Cellar) -> None:
     digests = await asyncio.gather(*putting)
     await sweeping
     assert all(await cellar.there([digest for part in digests for digest in part]))
+
+
+async def test_nothing_goes_while_a_backup_reads_and_all_of_it_afterwards(tmp_path: Path) -> None:
+    blobs = FileBlobs(tmp_path / "blobs", Stillness(tmp_path))
+    digests = await blobs.put([b"read by and by"])
+    await blobs.watch()
+    with Stillness(tmp_path).held():
+        with pytest.raises(UnavailableError, match="a backup is being taken"):
+            await Cellar(blobs).sweep()
+        second = Stillness(tmp_path, patience=0.01).held()
+        with pytest.raises(FailedPreconditionError, match="another backup"), second:
+            raise AssertionError
+        assert await Cellar(blobs).there(digests) == [True]
+    assert (await Cellar(blobs).sweep()).things == 1
+    await blobs.aclose()

@@ -55,6 +55,8 @@ OFFERS: Mapping[str, Offer] = {
     "import": Offer(
         "transferring", _MOVE, "Bring an exported file into the data; the server must be stopped."
     ),
+    "backup": Offer("backing", _MOVE, "Save the data into a directory; the server may run."),
+    "restore": Offer("backing", _MOVE, "Make a new data directory of a backup."),
     "find": Offer("finding", _ASK, "Find what fits a question."),
     "search": Offer("searching", _ASK, "Find what a question means in a conversation."),
     "ls": Offer("browsing", _ASK, "List a directory."),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.files.restored import check_restored
+from contextfind.adapters.files.stillness import Stillness
 from contextfind.adapters.sqlite.database import Database
 
 
@@ -13,15 +15,16 @@ async def open_directory(directory: Path, stack: AsyncExitStack) -> tuple[Databa
     """Lock the directory and return what lies in it; `stack` closes it, and gives the lock back last.
 
     Raises:
-        FailedPreconditionError: the directory is in use, or newer.
+        FailedPreconditionError: the directory is in use, newer, or half restored.
         UnavailableError: a file cannot be opened.
 
     """
     lock = DirectoryLock(directory)
     await asyncio.to_thread(lock.acquire)
     stack.callback(lock.release)
+    check_restored(directory)
     database = await Database.open(directory)
     stack.push_async_callback(database.aclose)
-    blobs = FileBlobs(directory / "blobs")
+    blobs = FileBlobs(directory / "blobs", Stillness(directory))
     stack.push_async_callback(blobs.aclose)
     return database, blobs

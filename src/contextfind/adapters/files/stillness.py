@@ -8,7 +8,7 @@ from filelock import FileLock, Timeout
 
 from contextfind.domain.errors import FailedPreconditionError, UnavailableError
 
-_NAME = "backup.lock"
+_NAME = "sweep.lock"
 _PATIENCE = 10.0  # seconds: one step of a sweep takes milliseconds, on a busy disk some more
 
 

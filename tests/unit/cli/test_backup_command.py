@@ -1,0 +1,192 @@
+import asyncio
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.files.stillness import Stillness
+from contextfind.config.load import load_settings
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
+from contextfind.wiring import House
+from tests.unit.cli.calling import call, error_of
+
+ME = Identity("default", "default")
+NOTES = [Uri(f"viking://resources/n{number}.md") for number in range(5)]
+
+
+def text(number: int) -> str:
+    return f"# Note {number}\n\nThe quokka number {number} sleeps below the harbour crane.\n"
+
+
+async def _filled(directory: Path) -> None:
+    given = {"storage.path": str(directory), "embedding.provider": "hash"}
+    async with House.open(load_settings(None, {}, given).settings) as house:
+        for number, uri in enumerate(NOTES):
+            await house.writer.write(ME, uri, text(number), "create")
+        await house.uploads.put(ME, "later.md", b"an upload that waits")
+        await house.settling.settle(None, None, 30)
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a directory that holds `data` and a whole backup of it, `saved`."""
+    directory = tmp_path_factory.mktemp("backups")
+    asyncio.run(_filled(directory / "data"))
+    done = call("backup", str(directory / "saved"), "--data", str(directory / "data"))
+    assert done.exit_code == 0, done.stderr
+    return directory
+
+
+@pytest.fixture
+def place(full: Path, tmp_path: Path) -> Iterator[Path]:
+    """Return a copy of it; a backup stays one of the same data, since links lead there."""
+    (tmp_path / "data").symlink_to(full / "data")
+    shutil.copytree(full / "saved", tmp_path / "saved")
+    yield tmp_path
+    assert not (full / "data" / "contextfind.pid").exists()
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        file.relative_to(directory).as_posix(): file.read_bytes()
+        for file in sorted(directory.rglob("*"))
+        if file.is_file() and file.name not in {"contextfind.lock", "backup.lock", "sweep.lock"}
+    }
+
+
+def wanted(data: Path) -> dict[str, bytes]:
+    """Return the files of a data directory that are the same bytes after a restore."""
+    return {
+        name: content for name, content in files(data).items() if not name.startswith("contextfind")
+    }
+
+
+def test_a_restored_directory_holds_the_same_files(place: Path) -> None:
+    result = call("restore", str(place / "saved"), "--data", str(place / "new"), "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["counts"]["accounts"] == 1
+    assert told["damaged"] == []
+    assert wanted(place / "new").items() <= wanted(place / "data").items()  # that has loose blobs
+    assert {text(number).encode() for number in range(5)} <= set(wanted(place / "new").values())
+    assert {name.partition("/")[0] for name in files(place / "new")} == {
+        "blobs",
+        "contextfind.db",
+        "index",
+        "uploads",
+    }
+
+
+def test_a_second_backup_copies_only_what_is_new(place: Path) -> None:
+    blobs = {
+        file: file.stat().st_ino for file in (place / "saved/blobs").rglob("*") if file.is_file()
+    }
+    (place / "saved/blobs/ab").mkdir(exist_ok=True)
+    (place / "saved/blobs/ab/left").write_bytes(b"by a backup before")
+    result = call("backup", str(place / "saved"), "--data", str(place / "data"), "--json")
+    assert result.exit_code == 0, result.stderr
+    shares = json.loads(result.stdout)["shares"]
+    assert set(shares) == {"database", "blobs", "index", "uploads"}
+    assert shares["blobs"]["files"] == len(blobs)
+    assert shares["blobs"]["copied_files"] == shares["index"]["copied_files"] == 0
+    assert {file: file.stat().st_ino for file in blobs} == blobs
+    assert not (place / "saved/blobs/ab/left").exists()
+    assert call("restore", str(place / "saved"), "--verify").exit_code == 0
+
+
+def test_every_flipped_byte_is_found_by_name_and_nothing_is_written(place: Path) -> None:
+    for file in sorted((place / "saved").rglob("*")):
+        if not file.is_file() or file.name == "backup.lock":
+            continue
+        whole = file.read_bytes()
+        for at in {0, len(whole) // 2, len(whole) - 1}:
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            result = call("restore", str(place / "saved"), "--data", str(place / "new"))
+            assert result.exit_code == 1, file
+            assert file.relative_to(place / "saved").as_posix() in result.stderr
+            assert not (place / "new").exists()
+        file.write_bytes(whole)
+    assert call("restore", str(place / "saved"), "--data", str(place / "new")).exit_code == 0
+
+
+def test_a_missing_file_and_a_backup_that_was_not_finished_are_refused(place: Path) -> None:
+    blob = next(file for file in (place / "saved/blobs").rglob("*") if file.is_file())
+    blob.unlink()
+    result = call("restore", str(place / "saved"), "--data", str(place / "new"), "--json")
+    assert result.exit_code == 1
+    lost = f"{blob.relative_to(place / 'saved').as_posix()} is missing"
+    assert lost in error_of(result)["message"]
+    (place / "saved/manifest.json").unlink()
+    result = call("restore", str(place / "saved"), "--verify")
+    assert result.exit_code == 1
+    assert "manifest.json is missing, a backup was begun there and not finished" in result.stderr
+    assert "there is no backup" in call("restore", str(place / "data"), "--verify").stderr
+    assert not (place / "new").exists()
+
+
+def test_a_directory_with_something_in_it_is_not_restored_into(place: Path) -> None:
+    (place / "new").mkdir()
+    (place / "new/letter.txt").write_text("mine")
+    result = call("restore", str(place / "saved"), "--data", str(place / "new"))
+    assert result.exit_code == 3
+    assert "is not empty" in result.stderr
+    assert [file.name for file in (place / "new").iterdir()] == ["letter.txt"]
+    (place / "new/letter.txt").unlink()
+    with DirectoryLock(place / "new"):
+        result = call("restore", str(place / "saved"), "--data", str(place / "new"))
+    assert result.exit_code == 3
+    assert "is in use" in result.stderr
+
+
+def test_an_unfinished_restore_is_opened_by_nobody_and_can_be_run_again(place: Path) -> None:
+    (place / "new").mkdir()
+    (place / "new/restore.unfinished").touch()
+    (place / "new/contextfind.db").touch()
+    result = call("compact", "--data", str(place / "new"))
+    assert result.exit_code == 3
+    assert "a restore into the data directory" in result.stderr
+    assert call("restore", str(place / "saved"), "--data", str(place / "new")).exit_code == 0
+    assert call("compact", "--data", str(place / "new")).exit_code == 0
+
+
+def test_a_backup_never_mixes_with_anything_else(place: Path) -> None:
+    (place / "letters").mkdir()
+    (place / "letters/letter.txt").write_text("mine")
+    shutil.copytree(place / "data", place / "other")
+    for source, target, told in (
+        ("data", "letters", "holds something that is no backup"),
+        ("data", "data/within", "cannot lie in it"),
+        ("other", "saved", "there is a backup of"),
+    ):
+        result = call("backup", str(place / target), "--data", str(place / source))
+        assert result.exit_code == 3, told
+        assert told in result.stderr
+    result = call("backup", str(place / "saved"), "--data", str(place / "nothing"))
+    assert result.exit_code == 2
+    assert "there is no data" in result.stderr
+    with Stillness(place / "data").held():
+        busy = call("backup", str(place / "saved"), "--data", str(place / "data"))
+    assert busy.exit_code == 3
+    assert "another backup of this data is being taken" in busy.stderr
+
+
+def test_what_the_data_has_lost_is_named_and_the_backup_keeps_it(place: Path) -> None:
+    shutil.copytree(place / "data", place / "other")
+    blobs = [file for file in (place / "other/blobs").rglob("*") if file.is_file()]
+    assert len(blobs) > 2
+    assert call("backup", str(place / "mine"), "--data", str(place / "other")).exit_code == 0
+    blobs[0].unlink()
+    blobs[1].write_bytes(b"damaged")
+    kept = call("backup", str(place / "mine"), "--data", str(place / "other"), "--json")
+    assert kept.exit_code == 0, kept.stderr
+    fresh = call("backup", str(place / "fresh"), "--data", str(place / "other"), "--json")
+    assert fresh.exit_code == 1
+    lost = sorted(file.relative_to(place / "other").as_posix() for file in blobs[:2])
+    assert json.loads(fresh.stdout)["damaged"] == lost
+    restored = call("restore", str(place / "fresh"), "--data", str(place / "new"))
+    assert restored.exit_code == 0
+    assert lost[0] in restored.stderr
