@@ -16,6 +16,7 @@ _SMALLEST, _LARGEST = (
     16,
     512,
 )  # texts per step: a local model does some 16 a second, a stub thousands
+_BESIDE = 64  # texts while requests come: what is done with so many vectors takes some 10 ms
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
@@ -76,7 +77,8 @@ class EmbeddingWorker:
 
     async def _embed_some(self) -> bool:
         """Embed one step's worth; return whether there was anything to do."""
-        waiting = await self._store.pending(self._step + len(self._refused))
+        step = min(self._step, _BESIDE) if self._courtesy.has_guests else self._step
+        waiting = await self._store.pending(step + len(self._refused))
         texts = [text for text in waiting if text.digest not in self._refused]
         texts.sort(key=lambda text: len(text.text))  # an engine pads a batch to its longest text
         if not texts:

@@ -8,8 +8,6 @@ from contextfind.ingestion.courtesy import Courtesy
 async def test_nobody_waits_while_nobody_is_answered() -> None:
     courtesy = Courtesy(patience=60)
     await courtesy.give_way()
-    with courtesy.answering():
-        pass
     await courtesy.give_way()
 
 
@@ -34,14 +32,27 @@ async def test_who_fails_is_answered_too() -> None:
     courtesy = Courtesy(patience=60)
     with pytest.raises(RuntimeError), courtesy.answering():
         raise RuntimeError
-    await courtesy.give_way()
+    await asyncio.sleep(0.25)
+    await asyncio.wait_for(courtesy.give_way(), 1)
 
 
-async def test_between_requests_that_come_one_after_the_other_work_takes_a_rest() -> None:
-    courtesy = Courtesy()
-    clock = asyncio.get_running_loop().time
+async def test_beside_requests_each_step_waits_for_an_answer_of_its_own() -> None:
+    courtesy = Courtesy(patience=60)
     with courtesy.answering():
         pass
-    began = clock()
-    await courtesy.give_way()
-    assert clock() - began >= 0.015  # a timer may be early by the clock's resolution
+    steps = [asyncio.create_task(courtesy.give_way()) for _ in range(2)]
+    await asyncio.sleep(0.01)
+    assert [step.done() for step in steps] == [False, False]
+    for done in ([True, False], [True, True]):
+        with courtesy.answering():
+            pass
+        await asyncio.sleep(0.01)
+        assert [step.done() for step in steps] == done
+
+
+async def test_a_while_after_the_last_answer_nobody_waits_any_more() -> None:
+    courtesy = Courtesy(patience=60)
+    with courtesy.answering():
+        pass
+    await asyncio.sleep(0.25)
+    await asyncio.wait_for(courtesy.give_way(), 1)
