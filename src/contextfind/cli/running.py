@@ -151,6 +151,7 @@ class _Server(uvicorn.Server):
         if self.force_exit:
             for task in left:
                 task.cancel()
+            await self.lifespan.shutdown()  # which uvicorn leaves out then
         if left:  # cancelled, here or by uvicorn: each still says so to its caller
             await asyncio.wait(left, timeout=_LAST_WORDS)
 
