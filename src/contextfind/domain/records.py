@@ -15,6 +15,8 @@ RecordId = NewType("RecordId", int)  # given by the store, never used again
 Vector = NDArray[np.float32]  # shape (dimension,), unit length
 Matrix = NDArray[np.float32]  # shape (rows, dimension), rows of unit length
 
+_ROUNDING = 1e-2  # of a length; models that count in 16 bits give .999
+
 ABSTRACT_NAME = ".abstract.md"  # how a directory's level-0 record is shown
 OVERVIEW_NAME = ".overview.md"  # and its level-1 record
 
@@ -145,3 +147,9 @@ def split_level(uri: Uri) -> tuple[Uri, Level | None]:
     if parent is not None and uri.name == OVERVIEW_NAME:
         return parent, Level.OVERVIEW
     return uri, None
+
+
+def are_unit(rows: Matrix) -> bool:
+    """Return whether these are vectors at all: every row finite and of unit length."""
+    lengths = np.linalg.norm(rows.astype(np.float64), axis=-1)
+    return bool(np.all(np.abs(lengths - 1) < _ROUNDING))  # a comparison with NaN is false

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from contextfind.domain.errors import UnavailableError
-from contextfind.domain.records import Matrix
+from contextfind.domain.records import Matrix, are_unit
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Embedder, PendingText, RecordStore
@@ -20,7 +20,10 @@ _BESIDE = 64  # texts while requests come: what is done with so many vectors tak
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
-_PATIENCE = (1.0, 30.0)  # seconds to the first and the longest pause while the embedder is down
+# Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
+# often. What trying again does not change (a key, a name) may be mended where the model runs.
+_PATIENCE = (1.0, 4.0)
+_RESIGNED = 15.0
 
 
 class EmbeddingWorker:
@@ -29,7 +32,7 @@ class EmbeddingWorker:
     embedded: texts that were given a vector since the start.
     failing: why the embedder gives nothing at the moment; empty while it works.
     refusing: what it will not embed and why, when nothing else is left to do; tried again at the
-        next start.
+        next start, and when it works again after it gave nothing at all.
     """
 
     def __init__(
@@ -66,11 +69,14 @@ class EmbeddingWorker:
             except UnavailableError as fault:
                 if not self.failing:
                     _log.warning("embedder does not answer, texts wait: %s", fault)
-                self.failing = str(fault)
+                self.failing, self._step = str(fault), _SMALLEST
                 self._pulse.beat()
-                await asyncio.sleep(pause)
+                lasting = fault.details.get("retryable") is False
+                await asyncio.sleep(_RESIGNED if lasting else pause)
                 pause = min(2 * pause, _PATIENCE[1])
                 continue
+            if self.failing:
+                self._refused.clear()  # it was not the texts that were wrong
             self.failing, pause = "", _PATIENCE[0]
             if not found:
                 await self._store.wait_beyond(position)
@@ -101,14 +107,22 @@ class EmbeddingWorker:
         return True
 
     async def _rows(self, texts: Sequence[PendingText]) -> Matrix:
-        limit = self._embedder.max_characters
         try:
-            return await self._embedder.embed([text.text[:limit] for text in texts], "document")
+            return await self._vectors(texts)
         except UnavailableError as fault:
-            about_texts = fault.details.get("status") in _TEXT_STATUSES
+            told = fault.details
+            about_texts = told.get("status") in _TEXT_STATUSES or "about_texts" in told
             if about_texts and self._in_a_row < _MOST_REFUSED:
                 raise _RefusedError(texts, str(fault)) from fault
             raise
+
+    async def _vectors(self, texts: Sequence[PendingText]) -> Matrix:
+        """Return one vector per text; what is none gets no further than here."""
+        limit = self._embedder.max_characters
+        rows = await self._embedder.embed([text.text[:limit] for text in texts], "document")
+        if len(rows) != len(texts) or not are_unit(rows):
+            raise UnavailableError("the embedder gave a vector that is none", {"about_texts": True})
+        return rows
 
     def _give_in(self, refusal: "_RefusedError") -> None:
         """Try fewer texts at once until the one that is refused stands alone, and pass over that."""

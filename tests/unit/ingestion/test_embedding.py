@@ -1,10 +1,28 @@
+import asyncio
 from collections.abc import Sequence
+
+import pytest
 
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import Matrix
+from contextfind.ingestion import embedding
 from contextfind.ports import Purpose
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, DOCS, household
+
+
+class BlindEmbedder(FakeEmbedder):
+    """Gives no vector for texts that hold a word: zeros, or what is no number."""
+
+    def __init__(self, word: str, value: float) -> None:
+        super().__init__()
+        self.word, self.value = word, value
+
+    async def embed(self, inputs: Sequence[str], purpose: Purpose) -> Matrix:
+        rows = await super().embed(inputs, purpose)
+        if purpose == "document":
+            rows[[self.word in text for text in inputs]] = self.value
+        return rows
 
 
 class PickyEmbedder(FakeEmbedder):
@@ -56,3 +74,36 @@ async def test_texts_go_to_the_embedder_by_length_and_each_gets_its_own_vector()
     assert any(len(texts) > 1 for texts in batches)
     for texts in batches:
         assert list(map(len, texts)) == sorted(map(len, texts))
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+async def test_a_vector_that_is_none_is_not_stored_and_keeps_no_other_text_waiting(
+    value: float,
+) -> None:
+    async with household(BlindEmbedder("poison", value)) as house:
+        for number in range(20):
+            text = "poison" if number == 7 else f"quokka number {number}"
+            await house.writer.write(ANN, DOCS.child(f"{number}.md"), text, "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert 1 <= settled.texts <= 5  # the file, and the summaries that quote it
+        assert "the embedder gave a vector that is none" in settled.note
+        assert (await house.store.counts())["vectors"] >= 19
+        assert (await house.find("poison"))[0].uri == DOCS.child("7.md")  # by words
+
+
+async def test_what_was_written_while_the_embedder_was_down_is_embedded_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedding, "_PATIENCE", (0.01, 0.01))
+    embedder = FakeEmbedder()
+    embedder.down = UnavailableError("no route to the model", {"retryable": True})
+    async with household(embedder) as house:
+        await house.writer.write(ANN, DOCS.child("a.md"), "quokka", "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert settled.texts > 0
+        assert "no route to the model" in settled.note
+        assert (await house.find("quokka"))[0].uri == DOCS.child("a.md")
+        embedder.down = None
+        async with asyncio.timeout(10):
+            while (await house.settling.settle(None, None, 10)).texts:  # noqa: ASYNC110 - no bell
+                await asyncio.sleep(0.01)
