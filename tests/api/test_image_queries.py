@@ -146,3 +146,13 @@ async def test_r125_the_server_never_connects_to_its_own_machine(seeing, stub) -
             error_of(await seeing.post(FIND, json=body), 400, "INVALID_ARGUMENT")
         assert inner.connections == 0
     assert pictures_sent(stub) == []
+
+
+@pytest.mark.parametrize("query", ["", "guard the house"])
+async def test_a_picture_cannot_be_searched_while_the_embedder_is_down(seeing, stub, query) -> None:
+    stub.always = Fault(status=401, reason="who are you")
+    answer = await seeing.post(FIND, json={"image_url": IMAGE, "query": query})
+    error = error_of(answer, 503, "UNAVAILABLE")
+    assert error["message"].startswith("a picture is searched by its meaning alone")
+    assert "answered 401: who are you" in error["message"]
+    assert error["details"]["retryable"] is False

@@ -93,6 +93,7 @@ class FindResult:
     query_results: one per typed query that was walked; only when they were asked for.
     unknown_targets: targets at which nothing is stored.
     notes: what was done without (an embedder that is down…), for telemetry and headers.
+    words_only: meaning had no say in it, because the embedder gave nothing.
     timings: milliseconds by stage.
     """
 
@@ -103,6 +104,7 @@ class FindResult:
     query_results: Sequence[QueryResult] = ()
     unknown_targets: Sequence[Uri] = ()
     notes: Sequence[str] = ()
+    words_only: bool = False
     timings: Mapping[str, float] = field(default_factory=dict)
 
     @property

@@ -21,13 +21,14 @@ from contextfind.retrieval.merging import Merged, merge
 from contextfind.retrieval.reasons import ReasonWriter
 from contextfind.retrieval.recent import RecentVectors
 from contextfind.retrieval.reranking import Panel
-from contextfind.retrieval.seeing import Sight, blended, text_only
+from contextfind.retrieval.seeing import Sight, blended, text_only, unseen
 from contextfind.retrieval.shelves import shelve
 from contextfind.retrieval.trace import trace_of
 from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import HierarchicalRetriever
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
+_WORDS_ONLY = "searched by words only"  # so begins the note; clients may look for it
 _REWORDED = 100  # characters of a planned query that a reason names
 
 
@@ -85,7 +86,8 @@ class Finder:
             InvalidArgumentError: neither text nor an effective filter; a picture, and the embedder
                 takes text only.
             PermissionDeniedError: a target in another user's tree.
-            UnavailableError: the index does not answer or is still being rebuilt.
+            UnavailableError: the index does not answer or is still being rebuilt; a picture, and the
+                embedder does not answer.
 
         """
         scope = visible_to(context.identity, question.targets)
@@ -105,6 +107,7 @@ class Finder:
             query_results=told,
             unknown_targets=unknown,
             notes=request.notes,
+            words_only=any(note.startswith(_WORDS_ONLY) for note in request.notes),
             timings=request.stages.spent,
         )
 
@@ -191,7 +194,10 @@ class Finder:
         seen = await sight.vector(request.identity, image)
         if not distinct:
             return [seen] * len(texts)
-        rows = await self.recent.of(distinct)
+        try:
+            rows = await self.recent.of(distinct)
+        except UnavailableError as fault:
+            raise unseen(fault) from fault
         between = {text: blended([row, seen]) for text, row in zip(distinct, rows, strict=True)}
         return [between.get(text, seen) for text in texts]
 
@@ -199,7 +205,7 @@ class Finder:
         try:
             rows = await self.recent.of(texts)
         except UnavailableError as fault:
-            notes.append(f"searched by words only: {fault}")
+            notes.append(f"{_WORDS_ONLY}: {fault}")
             return {}
         return dict(zip(texts, rows, strict=True))
 

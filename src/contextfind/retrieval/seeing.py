@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contextfind.domain.errors import InvalidArgumentError, NotFoundError
+from contextfind.domain.errors import InvalidArgumentError, NotFoundError, UnavailableError
 from contextfind.domain.identity import Identity
 from contextfind.domain.images import (
     Image,
@@ -40,7 +40,10 @@ class Sight:
 
         """
         image = await self._image(identity, source)
-        vector: Vector = (await self.embedder.embed_images([image]))[0]
+        try:
+            vector: Vector = (await self.embedder.embed_images([image]))[0]
+        except UnavailableError as fault:
+            raise unseen(fault) from fault
         return vector
 
     async def _image(self, identity: Identity, source: ImageSource) -> Image:
@@ -73,6 +76,14 @@ def text_only() -> InvalidArgumentError:
         "search by images, set embedding.provider to 'openai' with a multimodal embedding model "
         "and embedding.accepts_images to true",
         {"field": "image_url"},
+    )
+
+
+def unseen(fault: UnavailableError) -> UnavailableError:
+    """Return the error of a picture whose vector cannot be had: there are no words to fall back on."""
+    return UnavailableError(
+        f"a picture is searched by its meaning alone, and the embedder gives none: {fault}",
+        fault.details,
     )
 
 

@@ -167,6 +167,7 @@ async def test_a_dead_embedder_leaves_the_words_and_a_note(house: House) -> None
     result = await house.finder().find(ANN, FindQuestion("database backup"))
     assert addresses(result)[0] == "viking://resources/ops/backup.md"
     assert "searched by words only" in result.notes[0]
+    assert result.words_only
 
 
 async def test_what_was_deleted_is_not_found_even_when_the_index_lags(house: House) -> None:

@@ -295,6 +295,7 @@ def find_telemetry(found: FindResult) -> dict[str, object]:
         "returned": found.total,
         "unknown_targets": [uri.text for uri in found.unknown_targets],
         "notes": list(found.notes),
+        "words_only": found.words_only,
         "timings": {stage: round(spent, 3) for stage, spent in found.timings.items()},
     }
 
