@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from contextfind.domain.errors import Code, ContextFindError
+from contextfind.server.rules import KEY_START
 
 STATUS_OF: Mapping[Code, int] = {
     "INVALID_ARGUMENT": 400,
@@ -27,6 +28,9 @@ STATUS_OF: Mapping[Code, int] = {
 }
 
 _STEP = re.compile(r"[^.\[\]]+")
+_A_KEY = re.compile(
+    KEY_START.encode() + rb"[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"
+)  # 32 bytes in base64
 HEADER_LENGTH = 4_000  # characters; common clients refuse header lines above 8 kB
 
 
@@ -60,6 +64,14 @@ class PlainJson(StrictJson):
         # In a text, or as a number that must be refused.
         odd = b"NaN" in body or b"Infinity" in body
         return super().render(content) if odd else body
+
+
+class _Refusal(StrictJson):
+    """The same for a failure, whose message may repeat what was sent: a key in the wrong place, too."""
+
+    def render(self, content: object) -> bytes:
+        """Return the bytes, without any key."""
+        return _A_KEY.sub(f"{KEY_START}…".encode(), super().render(content))
 
 
 def ok(
@@ -100,7 +112,7 @@ def failed(
         "result": None,
         "error": {"code": error.code, "message": str(error), "details": details},
     }
-    return StrictJson(body, status or STATUS_OF[error.code], headers={**later, **(headers or {})})
+    return _Refusal(body, status or STATUS_OF[error.code], headers={**later, **(headers or {})})
 
 
 def _steps(field: str) -> list[str | int]:

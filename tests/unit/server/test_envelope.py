@@ -13,6 +13,7 @@ from contextfind.server.envelope import (
     header_list,
     ok,
 )
+from contextfind.server.rules import fresh_key
 
 VALUES = st.recursive(
     st.none()
@@ -83,3 +84,13 @@ def test_the_place_of_a_wrong_value_is_listed_step_by_step(field, loc):
     error = InvalidArgumentError("wrong", {"field": field})
     (told,) = json.loads(bytes(failed(error).body))["error"]["details"]["validation_errors"]
     assert told == {"loc": ["body", *loc], "message": "wrong", "type": "value_error"}
+
+
+def test_a_failure_repeats_no_key_that_was_sent_in_the_wrong_place() -> None:
+    key = fresh_key()
+    error = InvalidArgumentError(f"no route /api/v1/{key}/x", {"path": f"/api/v1/{key}/x"})
+    body = failed(error).body.decode()
+    assert key not in body
+    assert json.loads(body)["error"]["message"] == "no route /api/v1/cf_…/x"
+    name = "viking://resources/cf_a_name_like_many_others.md"
+    assert name in failed(InvalidArgumentError(name)).body.decode()
