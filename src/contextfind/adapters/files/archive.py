@@ -1,12 +1,16 @@
 """A zip as the tree inside it. Nothing is unpacked to disk."""
 
 import asyncio
+import bz2
+import errno
 import lzma
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipInfo
@@ -23,6 +27,20 @@ from contextfind.ports.sources import SourceEntry
 _MIB = 1024 * 1024
 _UTF8_FLAG, _ENCRYPTED_FLAG = 0x800, 0x1
 _DRIVE = re.compile(r"[A-Za-z]:")
+# What zipfile and zlib raise on broken archives.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+)
+# LZMA in a zip: a version and a length (4 bytes), the settings (5), the data. A file of its own: the
+# settings, the size (8 bytes, all ones: unknown), the data.
+_LZMA_VERSION, _LZMA_SETTINGS, _LZMA_SIZE = 4, 5, b"\xff" * 8
+_LZMA_MEMORY = 128 * 1024 * 1024  # twice what the strongest usual setting needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +122,12 @@ class ZipSource:
             return zipfile.ZipFile(self._file)
         except FileNotFoundError:
             raise NotFoundError(f"the archive {self._name!r} is not there (any more)") from None
-        except (zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError) as error:
+        except (*_BROKEN, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:
+                raise UnavailableError(
+                    f"the archive {self._name!r} cannot be read: {error.strerror}"
+                ) from error
             raise InvalidArgumentError(f"{self._name!r} is no readable zip: {error}") from error
-        except OSError as error:
-            raise UnavailableError(
-                f"the archive {self._name!r} cannot be read: {error.strerror}"
-            ) from error
 
     def _known(self, archive: zipfile.ZipFile) -> dict[str, ZipInfo]:
         if self._items is None:
@@ -198,8 +216,42 @@ def _content(archive: zipfile.ZipFile, info: ZipInfo | None, path: str) -> bytes
     if info is None:
         return NotFoundError(f"{path!r} is not in the zip", {"path": path})
     try:
-        return archive.read(info)  # stops at the declared size, which was judged
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
+        body = _unpacked(archive, info)
+    except (*_BROKEN, lzma.LZMAError) as error:
         return InvalidArgumentError(f"{path!r} is damaged in the zip: {error}", {"path": path})
-    except NotImplementedError as error:
+    except (NotImplementedError, MemoryError) as error:
         return InvalidArgumentError(f"{path!r} cannot be unpacked: {error}", {"path": path})
+    if len(body) != info.file_size or zlib.crc32(body) != info.CRC:
+        return InvalidArgumentError(
+            f"{path!r} is damaged in the zip: it is not what the list of entries says",
+            {"path": path},
+        )
+    return body
+
+
+def _unpacked(archive: zipfile.ZipFile, info: ZipInfo) -> bytes:
+    """Return what is in an entry, one byte more than its size at most.
+
+    `ZipFile.read` unpacks everything first and cuts it then, however much it is.
+    """
+    end = info.file_size + 1
+    match info.compress_type:
+        case zipfile.ZIP_BZIP2:
+            return bz2.BZ2Decompressor().decompress(_packed(archive, info), end)
+        case zipfile.ZIP_LZMA:
+            packed = _packed(archive, info)
+            head = packed[_LZMA_VERSION : _LZMA_VERSION + _LZMA_SETTINGS]
+            alone = head + _LZMA_SIZE + packed[_LZMA_VERSION + _LZMA_SETTINGS :]
+            return lzma.LZMADecompressor(lzma.FORMAT_ALONE, _LZMA_MEMORY).decompress(alone, end)
+        case _:
+            with archive.open(info) as stream:
+                return stream.read(end)
+
+
+def _packed(archive: zipfile.ZipFile, info: ZipInfo) -> bytes:
+    """Return the bytes of an entry as they lie in the archive."""
+    stored = copy(info)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
+    del stored.CRC  # it is that of the unpacked bytes
+    with archive.open(stored) as stream:
+        return stream.read()

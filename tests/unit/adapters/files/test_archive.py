@@ -3,7 +3,9 @@
 import io
 import stat
 import struct
+import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -100,6 +102,54 @@ async def test_an_entry_that_lies_about_its_size_gives_no_more_than_it_said(tmp_
     assert [entry.size for entry in await source.entries(nothing)] == [10]
     (answer,) = await source.read(["a.md"])
     assert isinstance(answer, InvalidArgumentError)
+
+
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_every_usual_way_of_packing_is_read(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+        archive.writestr("a.md", BYTES)
+        archive.writestr("empty.md", b"")
+    assert await ZipSource(tmp_path / "x.zip").read(["a.md", "empty.md"]) == [BYTES, b""]
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+async def test_what_a_lying_entry_holds_is_not_unpacked(tmp_path: Path, method: int) -> None:
+    content = bytes(50_000_000)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+        archive.writestr("a.md", content)
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    central = data.index(b"PK\x01\x02")
+    struct.pack_into("<II", data, central + 16, zlib.crc32(content[:10]), len(data))
+    struct.pack_into("<I", data, central + 24, 10)
+    struct.pack_into("<I", data, central + 20, struct.unpack_from("<I", data, 18)[0])
+    (tmp_path / "x.zip").write_bytes(data)
+    tracemalloc.start()
+    try:
+        (answer,) = await ZipSource(tmp_path / "x.zip").read(["a.md"])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000  # LZMA has a window of eight million
+    assert answer == bytes(10) or isinstance(answer, InvalidArgumentError)
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_an_entry_that_is_shorter_than_it_says_is_damaged(
+    tmp_path: Path, method: int
+) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", method) as archive:
+        archive.writestr("a.md", b"")
+        archive.writestr("b.md", b"good")
+    data = bytearray((tmp_path / "x.zip").read_bytes())
+    struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 24, 19)
+    (tmp_path / "x.zip").write_bytes(data)
+    bad, good = await ZipSource(tmp_path / "x.zip").read(["a.md", "b.md"])
+    assert isinstance(bad, InvalidArgumentError)
+    assert "'a.md' is damaged" in str(bad)
+    assert good == b"good"
 
 
 async def test_a_damaged_entry_spoils_only_itself(tmp_path: Path) -> None:
