@@ -74,12 +74,25 @@ def test_toml_front_matter_is_read() -> None:
         "---\n- a\n- b\n---\n",
         "---\ndate: 2024-99-99\n---\n",
         "---\n? {a: 1}\n---\n",
+        "---\na: !!bool maybe\n---\n",
+        "---\na: !!timestamp soon\n---\n",
+        "---\na: !!int ''\n---\n",
+        "---\na: !!float ''\n---\n",
+        "---\n!!merge <<: {a: 1}\n---\n",
     ],
 )
 def test_front_matter_that_cannot_be_read_is_text(front: str) -> None:
     document = read(front + "\nbody\n")
     assert document.description == ""
     assert "body" in document.sections[-1].blocks[-1]
+
+
+def test_maps_are_not_merged_into_maps_until_the_memory_is_full() -> None:
+    lines = ["a0: &a0 {k: v}"]
+    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 20)}]}}" for n in range(1, 30)]
+    front = "\n".join(["---", "title: Bomb", *lines, "description: {<<: *a29}", "---", ""])
+    document = read(front + "\nbody\n")
+    assert (document.title, document.description) == ("Bomb", "")
 
 
 def test_a_rule_at_the_top_is_no_front_matter() -> None:

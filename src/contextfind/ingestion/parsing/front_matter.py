@@ -12,7 +12,29 @@ from contextfind.domain.tags import parse_tags
 
 _FENCED = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(.*?\r?\n|)(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL)
 _LONGEST = 65_536  # characters; far beyond any real one, and bounds the time of the YAML parser
+_BROKEN = (  # what the parsers raise apart from errors of their own: odd dates, tags, keys, numbers
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+_MERGE = "tag:yaml.org,2002:merge"
 _LARGEST = 10**18  # a number beyond is no title, and endless ones cannot even be spelled
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which `<<` is a name like any other: maps merged into maps fill any memory."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge nothing, also where a tag asks for it."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [pair for pair in pairs if pair[0] != _MERGE]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +65,11 @@ def front_block(text: str) -> FrontBlock:
     if match is None:
         return FrontBlock()
     try:
-        values: object = tomllib.loads(match[2]) if match[1] == "+++" else yaml.safe_load(match[2])
-    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
-        return FrontBlock(length=match.end(), fault=_told(error))  # bad dates, unhashable keys, …
+        values: object = (
+            tomllib.loads(match[2]) if match[1] == "+++" else yaml.load(match[2], _Loader)  # noqa: S506 - it is a safe one
+        )
+    except (yaml.YAMLError, *_BROKEN) as error:
+        return FrontBlock(length=match.end(), fault=_told(error))
     if values is None:
         return FrontBlock(length=match.end())
     if not isinstance(values, dict):
