@@ -47,6 +47,11 @@ def test_html_that_is_nested_too_deeply_keeps_its_text() -> None:
     assert "deep words" in read("a.html", "<div>" * 20_000 + "deep words").text
 
 
+@pytest.mark.parametrize("declaration", ["<![CDAT[x]]>", "<![", "<![<", "<!x[y]z", "<![if a]>"])
+def test_html_with_a_declaration_that_is_none_keeps_its_text(declaration: str) -> None:
+    assert "plain words" in read("a.html", f"{declaration}<p>plain words</p>").text
+
+
 @pytest.mark.parametrize(
     "text",
     [

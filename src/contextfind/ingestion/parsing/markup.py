@@ -4,6 +4,7 @@ import html
 import re
 from dataclasses import replace
 
+from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
 from contextfind.domain.documents import Document, Section
@@ -78,8 +79,8 @@ def _markdown(text: str) -> str:
                 heading_style="atx", bullets="-", escape_asterisks=False, escape_underscores=False
             )
             return str(converter.convert(bare))
-        except (RecursionError, ValueError, AssertionError):  # deeper than a page can be
-            pass
+        except (RecursionError, ValueError, AssertionError, ParserRejectedMarkup):
+            pass  # deeper than a page can be, or with declarations that are none
     return html.unescape(_TAG.sub("\n", _without_unseen(bare)))
 
 
