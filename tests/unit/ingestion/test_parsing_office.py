@@ -1,4 +1,8 @@
 import io
+import struct
+import tracemalloc
+import zipfile
+import zlib
 
 import docx
 import pypdf
@@ -111,6 +115,44 @@ def test_broken_files_are_refused_by_name(name: str, data: bytes) -> None:
     with pytest.raises(InvalidArgumentError, match=name) as caught:
         read_document(name, data)
     assert caught.value.details["reason"] == "binary"
+
+
+def repacked(method: int, name: str = "", content: bytes = b"") -> bytes:
+    """Return the Word file packed in another way, with another content of one part."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(word())) as old, zipfile.ZipFile(out, "w", method) as new:
+        for part in old.namelist():
+            new.writestr(part, content if part == name else old.read(part))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_word_file_packed_as_word_does_not_is_refused(method: int) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"a\.docx"):
+        read_document("a.docx", repacked(method))
+
+
+def test_a_word_file_with_a_password_on_a_part_is_refused() -> None:
+    data = bytearray(repacked(zipfile.ZIP_DEFLATED))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    with pytest.raises(InvalidArgumentError, match=r"a\.docx"):
+        read_document("a.docx", bytes(data))
+
+
+def test_what_a_lying_part_of_a_word_file_holds_is_not_unpacked() -> None:
+    part, content = "word/styles.xml", bytes(50_000_000)
+    data = bytearray(repacked(zipfile.ZIP_DEFLATED, part, content))
+    central = data.rindex(b"PK\x01\x02", 0, data.rindex(part.encode()))
+    struct.pack_into("<I", data, central + 16, zlib.crc32(content[:10]))
+    struct.pack_into("<I", data, central + 24, 10)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidArgumentError, match=r"a\.docx"):
+            read_document("a.docx", bytes(data))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_a_locked_pdf_is_refused() -> None:

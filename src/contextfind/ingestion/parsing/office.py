@@ -30,6 +30,7 @@ except ImportError:
 _MAX_FILE = 100_000_000  # bytes; pictures make these files large, not text
 _MAX_PAGES = 5_000
 _MAX_UNPACKED = 400_000_000  # bytes in a .docx, which is a zip: more is an attack
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # all that the format allows
 _HEADING_RANKS = {"Title": 1, **{f"Heading {rank}": rank + 1 for rank in range(1, 10)}}
 # What the libraries raise on broken files, apart from errors of their own.
 _BROKEN = (
@@ -39,8 +40,7 @@ _BROKEN = (
     AttributeError,
     ArithmeticError,
     AssertionError,
-    RecursionError,
-    NotImplementedError,
+    RuntimeError,  # of a part with a password; of what is nested too deeply or not known
     OSError,
     EOFError,
     SyntaxError,  # of the XML inside
@@ -79,8 +79,7 @@ def read_word(path: str, data: bytes, *, installed: bool = WORD_INSTALLED) -> Do
     """
     _check(path, data, installed=installed)
     try:
-        _check_unpacked(path, data)
-        title, blocks, headings = _word_blocks(data)
+        title, blocks, headings = _word_blocks(_honest(path, data))
     except (*_BROKEN, OpcError) as error:
         raise _unreadable(path, "Word file", error) from error
     text = _joined(path, blocks)
@@ -128,15 +127,26 @@ def _pdf_pages(path: str, data: bytes) -> tuple[str, list[str]]:
     return usable(" ".join(str(title or "").split())), pages
 
 
-def _check_unpacked(path: str, data: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+def _honest(path: str, data: bytes) -> io.BytesIO:
+    """Return a Word file whose parts are as large as it says, and not packed.
+
+    The library would unpack whatever comes out of a part, and cut it to its size then.
+    """
+    honest = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(honest, "w") as stored:
         size = sum(entry.file_size for entry in archive.infolist())
-    if size > _MAX_UNPACKED:
-        raise _too_large(path, f"unpacks to {size} bytes; {_MAX_UNPACKED} are read at most")
+        if size > _MAX_UNPACKED:
+            raise _too_large(path, f"unpacks to {size} bytes; {_MAX_UNPACKED} are read at most")
+        for name, entry in {entry.filename: entry for entry in archive.infolist()}.items():
+            if entry.compress_type not in _PACKED:
+                raise zipfile.BadZipFile("a part is packed in a way that Word does not know")
+            with archive.open(entry) as part:
+                stored.writestr(name, part.read(entry.file_size + 1))
+    return honest
 
 
-def _word_blocks(data: bytes) -> tuple[str, list[str], list[Heading]]:
-    document = docx.Document(io.BytesIO(data))
+def _word_blocks(file: io.BytesIO) -> tuple[str, list[str], list[Heading]]:
+    document = docx.Document(file)
     blocks: list[str] = []
     headings: list[Heading] = []
     for part in document.iter_inner_content():
