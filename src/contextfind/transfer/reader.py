@@ -22,6 +22,9 @@ from contextfind.transfer.shapes import (
 
 _MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame
 _MOST_LINES = 100_000  # of a block: a file without block lines must not fill the memory
+# Bytes: the largest file that is kept (100 MB, base64), its text and its vectors are below 350 MiB;
+# without a bound some kB of zstd would fill the memory.
+_LONGEST_LINE = 512 << 20
 _BUFFER = 1 << 20
 _UNIT_SLACK = 1e-3  # of a length; float32 rows of any dimension are within 1e-5
 
@@ -118,9 +121,11 @@ class ExportReader:
 
     def _line(self) -> bytes:
         try:
-            line = self._lines.readline()
+            line = self._lines.readline(_LONGEST_LINE)
         except zstandard.ZstdError as error:
             raise self._damaged(f"damaged behind it: {error}") from error
+        if len(line) == _LONGEST_LINE:
+            raise self._damaged("the line behind it has no end")
         if not line.endswith(b"\n"):
             raise self._damaged("the file is cut off behind it")
         self._number += 1

@@ -13,6 +13,7 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.records import Level, Vector, context_type_of
 from contextfind.domain.uri import Uri
 from contextfind.ports import RecordDraft
+from contextfind.transfer import reader
 from contextfind.transfer.entries import Block, Entry, Header, Member, Tenant, Totals, copy_of
 from contextfind.transfer.reader import ExportReader
 from contextfind.transfer.writer import BLOCK_RECORDS, ExportWriter
@@ -218,3 +219,10 @@ def test_a_file_whose_blocks_are_missing_is_refused() -> None:
 
     with pytest.raises(InvalidArgumentError, match="should hold 2001 records, 2000 came"):
         blocks_of(reframed(data, drop_the_second_block))
+
+
+def test_a_line_without_end_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "_LONGEST_LINE", 1_000_000)
+    data = lines_of(written(compressed=False))[0] + b"{" * 2_000_000
+    with pytest.raises(InvalidArgumentError, match="line 1: the line behind it has no end"):
+        blocks_of(zstandard.compress(data))
