@@ -90,6 +90,8 @@ def _parsed(file: Path) -> Mapping[str, object]:
             f"{file} is no JSON: line {error.lineno}, column {error.colno}: {error.msg}",
             {"line": error.lineno, "column": error.colno},
         ) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigError(f"{file} is no JSON: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{file} is nested too deeply") from error
     if not isinstance(content, dict):

@@ -41,12 +41,13 @@ class ContextFindError(Exception):
     """Root of the tree: `code` is the wire code, `str(error)` the wire message.
 
     details: JSON values for `error.details`; never a key, a stack or an internal path.
+    Lone surrogates of the message, which no stream can be given, are shown by number.
     """
 
     code: ClassVar[Code] = "INTERNAL"
 
     def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message.encode("utf-8", "backslashreplace").decode())
         self.details: dict[str, object] = dict(details or {})
 
 

@@ -232,6 +232,7 @@ def test_a_variable_for_no_section_is_an_error() -> None:
         ("[]", "no JSON object"),
         ("", "line 1, column 1"),
         ("[" * 100_000, "nested too deeply"),
+        ('{"server": {"port": %s}}' % ("9" * 5_000), "is no JSON: "),
     ],
 )
 def test_a_file_that_is_no_json_object_is_told_with_its_place(
@@ -240,6 +241,14 @@ def test_a_file_that_is_no_json_object_is_told_with_its_place(
     message = complaint(tmp_path, text)
     assert said in message
     assert "ov.conf" in message
+
+
+def test_a_complaint_about_half_a_character_can_be_printed(tmp_path: Path) -> None:
+    message = complaint(tmp_path, '{"server": {"p\\ud800rt": 1}}')
+    assert "server.p\\ud800rt" in message
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, {"CONTEXTFIND_SERVER__P\udcffRT": "x"})  # as Linux gives odd bytes
+    str(caught.value).encode()
 
 
 def test_a_byte_order_mark_is_no_error_and_latin1_is(tmp_path: Path) -> None:
