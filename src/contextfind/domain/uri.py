@@ -35,8 +35,7 @@ class Uri:
         normal = unicodedata.normalize("NFC", text)
         if not normal.startswith(SCHEME):
             raise _invalid(text, f"must start with {SCHEME}")
-        if len(normal) > MAX_LENGTH:
-            raise _invalid(text, f"is longer than {MAX_LENGTH} characters")
+        _check_length(text, normal)
         path = normal[len(SCHEME) :].rstrip("/")
         if not path:
             return ROOT
@@ -49,7 +48,9 @@ class Uri:
             raise _invalid(text, f"has an unknown scope; known are {', '.join(SCOPES)} and ~")
         for segment in segments:
             _check_segment(text, segment)
-        return cls(SCHEME + "/".join(segments))
+        whole = SCHEME + "/".join(segments)
+        _check_length(text, whole)  # again: ~ stands for more characters
+        return cls(whole)
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -118,6 +119,11 @@ class Uri:
 
 
 ROOT = Uri(SCHEME)
+
+
+def _check_length(text: str, normal: str) -> None:
+    if len(normal) > MAX_LENGTH:
+        raise _invalid(text, f"is longer than {MAX_LENGTH} characters")
 
 
 def _check_segment(text: str, segment: str) -> None:

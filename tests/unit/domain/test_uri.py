@@ -65,6 +65,15 @@ def test_a_tilde_is_the_callers_own_tree_and_needs_a_caller() -> None:
         Uri.parse("viking://~/memories")
 
 
+def test_a_tilde_does_not_make_an_address_longer_than_any_other() -> None:
+    own = "viking://~/" + "a" * (MAX_LENGTH - len("viking://~/"))
+    with pytest.raises(InvalidUriError, match="longer than"):
+        Uri.parse(own, "ann")
+    longest = Uri.parse(own[: -len("user/ann") + 1], "ann")
+    assert len(longest.text) == MAX_LENGTH
+    assert Uri.parse(longest.text) == longest
+
+
 def test_a_neighbour_with_the_same_beginning_is_not_below() -> None:
     atlas = Uri.parse("viking://resources/atlas")
     assert Uri.parse("viking://resources/atlas/a.md").is_under(atlas)
