@@ -13,7 +13,9 @@ from contextfind.ports.store import BlobStore
 
 
 @pytest.fixture(params=["memory", "files"])
-async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[BlobStore]:
+async def blobs(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[MemoryBlobs | FileBlobs]:
     if request.param == "memory":
         yield MemoryBlobs()
         return
@@ -35,6 +37,11 @@ async def test_many_are_read_at_once_and_what_is_lost_is_none(blobs: BlobStore) 
     bodies = [b"%d" % number for number in reversed(range(50))]
     assert list(await blobs.read(wanted)) == [*bodies, None, None, None, b"0"]
     assert list(await blobs.read([])) == []
+
+
+async def test_what_is_absent_is_told_in_order(blobs: MemoryBlobs | FileBlobs) -> None:
+    (digest,) = await blobs.put([b"x"])
+    assert list(await blobs.absent(["f" * 64, digest, "0" * 64])) == ["f" * 64, "0" * 64]
 
 
 async def test_nothing_to_put_is_fine(blobs: BlobStore) -> None:

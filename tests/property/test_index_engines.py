@@ -182,7 +182,7 @@ def lose(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [flip, cut_short, empty, lose])
-@pytest.mark.parametrize("kind", ["*.segment", "*.graph", "manifest.json"])
+@pytest.mark.parametrize("kind", ["*.segment", "manifest.json"])
 async def test_a_damaged_snapshot_is_built_anew(
     tmp_path: Path, harm: Callable[[Path], None], kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,8 +192,7 @@ async def test_a_damaged_snapshot_is_built_anew(
     caplog.set_level(logging.WARNING)
     index = await open_index(GRAPHS, tmp_path)
     assert await index.position() == 0
-    missing = kind == "manifest.json" and harm is lose
-    assert missing or "is built anew" in caplog.text
+    assert "is built anew" in caplog.text
     await index.follow(log)
     memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
     await memory.follow(log)
@@ -202,6 +201,26 @@ async def test_a_damaged_snapshot_is_built_anew(
     again = await open_index(GRAPHS, tmp_path)
     assert await again.position() == log[-1].position
     await again.aclose()
+
+
+@pytest.mark.parametrize("harm", [flip, cut_short, empty, lose])
+@pytest.mark.parametrize("kind", ["*.graph", "*.nodes"])
+async def test_a_damaged_graph_alone_is_drawn_anew_and_the_segments_stay(
+    tmp_path: Path, harm: Callable[[Path], None], kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = await written(tmp_path)
+    for path in listing(tmp_path, kind):
+        harm(path)
+    caplog.set_level(logging.WARNING)
+    index = await open_index(GRAPHS, tmp_path)
+    assert await index.position() == log[-1].position
+    assert "is drawn anew" in caplog.text
+    memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
+    await memory.follow(log)
+    assert await answers(index, some_probes(1)) == await answers(memory, some_probes(1))
+    await index.rest()
+    assert index.stats()["graph_rows"] > 0
+    await index.aclose()
 
 
 @pytest.mark.parametrize(("dimension", "fingerprint"), [(DIMENSION + 1, "tests"), (8, "other")])

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from contextfind.domain.records import RecordId
+from contextfind.domain.records import Level, RecordId
 
 _KEY_DIGITS = (
     16  # hex digits: 64 bits; two names that share them keep a loose blob, and lose nothing
@@ -81,4 +81,40 @@ class BlobSweep(Protocol):
 
     async def sweep(self, shelf: str, named: NameKeys) -> Swept:
         """Remove from a shelf what is not `named` (ascending keys) and not remembered as put."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """Which blob a record has its text in (`content`), and which digest it was made from (`source`)."""
+
+    id: RecordId
+    account: str
+    uri: str
+    level: Level
+    content: str
+    source: str
+
+
+class TextNames(Protocol):
+    """Tells where texts lie, and is told which are lost."""
+
+    async def texts(self, after: RecordId, limit: int) -> Sequence[NamedText]:
+        """Return the next `limit` records that have their text in a blob, by id."""
+        ...
+
+    async def give_up(self, lost: Sequence[NamedText], sources: Sequence[str]) -> int:
+        """Note that texts are lost, and return for how many records that still name them.
+
+        A directory's summary is written again (it is stale now). A file keeps its name for the text; one that was
+        made from one of `sources` counts as changed when its tree is added again, which brings the text back.
+        """
+        ...
+
+
+class BlobPresence(Protocol):
+    """Tells which blobs are there; not whether they are whole."""
+
+    async def absent(self, digests: Sequence[str]) -> Sequence[str]:
+        """Return those that are not there, in order."""
         ...

@@ -18,6 +18,7 @@ from contextfind.adapters.remote.embeddings import OpenAIEmbedder
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.mending import SqliteMending
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.config.model import Settings
@@ -104,7 +105,7 @@ async def open_engines(
         identities=identities,
         sessions=SqliteSessionStore(database),
         uploads=uploads,
-        rooms=Rooms(jobs, uploads, blobs, compaction),
+        rooms=Rooms(jobs, uploads, blobs, compaction, SqliteMending(database)),
         board=board,
         sight=_open_sight(embedder, store, blobs, stack),
         reranker=open_reranker(settings.rerank, board),
@@ -137,6 +138,8 @@ async def _open_index(
     log: the positions from which an index can go on; it can always begin at 0.
     """
     sizes = (embedder.dimension, embedder.fingerprint)
+    if log.stop > 1 and not await asyncio.to_thread(directory.exists):
+        _log.info("there is no search index yet: it is built of %d changes", log.stop - 1)
     index = await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
     position = await index.position()
     if position == 0 or position in log:

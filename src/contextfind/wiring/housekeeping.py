@@ -11,9 +11,11 @@ from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.mending import SqliteMending
 from contextfind.config.model import Settings
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
+from contextfind.ingestion.mending import LostTexts, Mender
 from contextfind.ports import Clock, JobStore
 from contextfind.ports.housekeeping import Chore, Swept
 from contextfind.wiring.directory import open_directory
@@ -34,6 +36,7 @@ class Rooms:
     uploads: LocalShelf
     blobs: FileBlobs
     compaction: SqliteCompaction
+    mending: SqliteMending
 
     @classmethod
     @asynccontextmanager
@@ -54,7 +57,8 @@ class Rooms:
             limit = settings.server.max_upload_bytes
             uploads = LocalShelf(directory / "uploads", around.new_id, around.clock, limit)
             stack.push_async_callback(uploads.aclose)
-            yield cls(SqliteJobStore(database), uploads, blobs, SqliteCompaction(database))
+            compaction, mending = SqliteCompaction(database), SqliteMending(database)
+            yield cls(SqliteJobStore(database), uploads, blobs, compaction, mending)
 
     def chores(self, clock: Clock, grace: float) -> Sequence[Chore]:
         """Return what can be taken away, the small things first; grace: as of `LooseBlobs`."""
@@ -63,6 +67,11 @@ class Rooms:
             _Uploads(self.uploads).chore,
             LooseBlobs(self.compaction, self.blobs, grace).chore,
         )
+
+    @property
+    def repairs(self) -> Sequence[Chore]:
+        """What is looked for, and put right, once after a start."""
+        return (*self.mending.chores, LostTexts(self.mending, self.blobs).chore)
 
     async def compact(self, now: datetime) -> Sequence[tuple[str, Swept]]:
         """Take away all of it at once, and write the database anew; return what each has given back.
@@ -101,6 +110,11 @@ def build_housekeeper(
         give_way=courtesy.give_way,
     )
     return Housekeeper(chores, hours)
+
+
+def build_mender(rooms: Rooms, courtesy: Courtesy) -> Mender:
+    """Return who looks once whether all is whole."""
+    return Mender(rooms.repairs, courtesy.give_way)
 
 
 @dataclass(frozen=True, slots=True)

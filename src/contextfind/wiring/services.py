@@ -32,6 +32,7 @@ from contextfind.retrieval.reranking import Panel
 from contextfind.retrieval.uses import Uses
 from contextfind.retrieval.walk import HierarchicalRetriever
 from contextfind.wiring.engines import Engines
+from contextfind.wiring.housekeeping import build_mender
 from contextfind.wiring.surroundings import Surroundings
 
 _log = logging.getLogger(__name__)
@@ -76,6 +77,7 @@ def start_workers(
         "embedding": _task("embedding", embedding.run()),
         "summaries": _task("summaries", summaries.run()),
         "uses": _task("uses", uses.run()),
+        "self-check": _task("self-check", build_mender(engines.rooms, courtesy).run()),
     }
     if housekeeper is not None:
         tasks["housekeeper"] = _task("housekeeper", housekeeper.run())

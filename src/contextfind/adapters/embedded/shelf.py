@@ -69,7 +69,7 @@ class Shelf:
 
         Segments are mapped, graphs read: that holds the interpreter, see `load_net`.
         """
-        if not (self._directory / _MANIFEST).exists():
+        if not (self._directory / _MANIFEST).exists() and not self._orphans():
             return Snapshot()
         try:
             body = self._read_manifest()
@@ -79,6 +79,10 @@ class Shelf:
         except _BROKEN as error:
             _log.warning("the search index in %s is built anew: %s", self._directory, error)
             return Snapshot()
+
+    def _orphans(self) -> Sequence[Path]:
+        """Return the segments that lie there; none where there is no directory."""
+        return list(self._directory.glob(f"*{_SEGMENT}"))
 
     def keep(self, make: Callable[[Room], Segment]) -> Segment:
         """Have a segment made right into a file of its own, and return it as it is mapped from there.
@@ -150,11 +154,20 @@ class Shelf:
         if files is not None and not self._maker.graphs:
             self._unread[segment] = files
         elif files is not None:
+            graph = self._load_graph(files, segment)
+        return View(segment, dead, graph)
+
+    def _load_graph(self, files: _Files, segment: Segment) -> Graph | None:
+        """Return the graph of a segment; None where that is not to be trusted, and it will be drawn again."""
+        try:
             graph = Graph(tuple(self._load_net(one) for one in files))
             if any(net.first + len(net.members) > len(segment.vectors) for net in graph.nets):
-                raise ValueError(f"the graph of {path.name} is of another segment")
-            self._graphs[graph] = files
-        return View(segment, dead, graph)
+                raise ValueError("it is of another segment")
+        except _BROKEN as error:
+            _log.warning("a graph of the search index is drawn anew: %s", error)
+            return None
+        self._graphs[graph] = files
+        return graph
 
     def _load_net(self, files: Mapping[str, Any]) -> Net:
         node_of = map_arrays(self._verified(files["nodes"]))["node_of"]

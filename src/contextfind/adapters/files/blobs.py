@@ -31,7 +31,9 @@ _GRASP = 64  # files removed while no put may look for one: about 2 ms
 
 
 class FileBlobs:
-    """`BlobStore` and `BlobSweep` in a directory of its own. What is there and whole is not written again.
+    """`BlobStore`, `BlobSweep` and `BlobPresence` in a directory of its own.
+
+    What is there, and whole, is not written again.
 
     stillness: asked by sweeps; None where no other process reads the blobs.
     """
@@ -78,6 +80,15 @@ class FileBlobs:
         shares = [digests[start : start + _SHARE] for start in range(0, len(digests), _SHARE)]
         read = await asyncio.gather(*(self._hop(partial(self._read_all, s)) for s in shares))
         return [blob for share in read for blob in share]
+
+    async def absent(self, digests: Sequence[str]) -> Sequence[str]:
+        """See `BlobPresence.absent`.
+
+        Raises:
+            UnavailableError: the disk refuses.
+
+        """
+        return await self._hop(lambda: [one for one in digests if not self._path(one).exists()])
 
     @property
     def shelves(self) -> Sequence[str]:

@@ -35,6 +35,10 @@ class MemoryBlobs:
         """See `BlobStore.read`."""
         return [self._blobs.get(digest) for digest in digests]
 
+    async def absent(self, digests: Sequence[str]) -> Sequence[str]:
+        """See `BlobPresence.absent`."""
+        return [digest for digest in digests if digest not in self._blobs]
+
     @property
     def shelves(self) -> Sequence[str]:
         """See `BlobSweep.shelves`."""

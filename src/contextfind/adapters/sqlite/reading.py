@@ -249,15 +249,17 @@ def salvage_changes(connection: sqlite3.Connection, after: int, limit: int) -> l
         "SELECT position, record FROM log WHERE position > ? ORDER BY position LIMIT ?",
         (after, min(limit, _SALVAGED_AT_ONCE)),
     ).fetchall()
-    return [_salvaged(connection, position, RecordId(record)) for position, record in log]
-
-
-def _salvaged(connection: sqlite3.Connection, position: int, record: RecordId) -> Change:
-    try:
-        return read_changes(connection, position - 1, 1, 1)[0]
-    except (sqlite3.DatabaseError, DamagedError) as error:
-        _log.error("record %d cannot be read and is not found any more: %s", record, error)
-        return Change(position, record, None)
+    changes: list[Change] = []
+    lost: list[int] = []
+    for position, record in log:
+        try:
+            changes += read_changes(connection, position - 1, 1, 1)
+        except (sqlite3.DatabaseError, DamagedError):
+            changes.append(Change(position, RecordId(record), None))
+            lost.append(record)
+    if lost:
+        _log.error("%d records cannot be read and are not found any more: %s", len(lost), lost)
+    return changes
 
 
 def salvage_pending(connection: sqlite3.Connection, limit: int) -> list[PendingText]:

@@ -32,8 +32,6 @@ async def filled(directory: Path) -> None:
         drafts = [draft(account, number) for number in range(FILES)]
         await store.commit(Commit(account, NOON, put=drafts))
     await store.aclose()
-    with closing(sqlite3.connect(directory / FILE_NAME)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 async def test_what_cannot_be_read_counts_as_gone_and_all_else_is_followed(tmp_path: Path) -> None:
