@@ -1,6 +1,6 @@
 """The real program in a process of its own, forked from one that has it imported already: a start costs .1 s, not 1.
 
-The processes can be doomed: they kill themselves with -9 at a fault point. Nobody but a test can ask that of them.
+They can be made to kill themselves with -9 at a fault point. Nobody but a test can ask that of a program.
 """
 
 import multiprocessing
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +26,8 @@ _FORKING.set_forkserver_preload(["contextfind.cli.serving", "contextfind.cli.tra
 
 
 Before = Callable[[], object]  # can be pickled
+TELL = signal.SIGUSR1
+_LAST_SECONDS = 0.05  # in which a promise that was made too early is heard
 # as a real one may be: a table, rows made from those that are there, a column
 NEXT_VERSION = (
     "CREATE TABLE shelf_marks (record INTEGER PRIMARY KEY, mark TEXT NOT NULL)",
@@ -41,27 +44,48 @@ def nothing() -> None:
 
 @dataclass
 class Doom:
-    """Ends the process, without a word, when it reaches a point for the `times`th time."""
+    """Ends the process, without a word, when it reaches a point for the `times`th time since it was told to.
+
+    told: whether that counts from the start; else from the signal TELL on.
+    """
 
     point: FaultPoint
-    times: int = 1
+    times: int
+    told: bool
     _counting: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
-    def __call__(self, point: FaultPoint) -> None:
-        if point is not self.point:
+    def begin(self) -> None:
+        """Watch this process."""
+        if not self.told:
+            signal.signal(TELL, self._tell)
+        watch(self._pass)
+
+    def _tell(self, _number: int, _frame: object) -> None:
+        self.told = True
+
+    def _pass(self, point: FaultPoint) -> None:
+        if point is not self.point or not self.told:
             return
         with self._counting:
             self.times -= 1
-            if self.times == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    def __reduce__(self) -> tuple[type["Doom"], tuple[FaultPoint, int]]:
-        return Doom, (self.point, self.times)
+            due = self.times == 0
+        if due:
+            time.sleep(_LAST_SECONDS)  # noqa: TID251 - of this thread, while the others go on
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def dying_at(point: FaultPoint, times: int = 1) -> Before:
     """Return what has a process die where it reaches a point for the `times`th time."""
-    return partial(watch, Doom(point, times))
+    return partial(_doom, point, times, told=True)
+
+
+def dying_when_told(point: FaultPoint) -> Before:
+    """Return what has a process die at a point, once it got the signal TELL."""
+    return partial(_doom, point, 1, told=False)
+
+
+def _doom(point: FaultPoint, times: int, *, told: bool) -> None:
+    Doom(point, times, told).begin()
 
 
 def upgrading(then: Before = nothing) -> Before:

@@ -87,9 +87,10 @@ class Client:
             *(f"{uri} is found: {page}" for uri, page in gone if uri in self._found(page)),
         ]
 
-    def _counts(self, name: str) -> tuple[int, int]:
-        told = self._call("GET", f"/api/v1/sessions/{name.split()[1]}")
-        return told["message_count"], told["commit_count"]
+    def _counts(self, name: str) -> tuple[int, int] | None:
+        answer = self._http.get(f"/api/v1/sessions/{name.split()[1]}")
+        told = answer.json()["result"]
+        return None if told is None else (told["message_count"], told["commit_count"])
 
     def _found(self, thing: Page) -> list[str]:
         body: dict[str, object] = {"query": marker_of(thing.text), "limit": 5, "level": 2}

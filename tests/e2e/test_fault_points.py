@@ -11,11 +11,13 @@ import pytest
 from contextfind.ports.fault_points import FaultPoint
 from tests.crash.crowd import Crowd
 from tests.crash.program import (
+    TELL,
     Before,
     ForkedServer,
     Handle,
     Program,
     dying_at,
+    dying_when_told,
     nothing,
     upgrading,
 )
@@ -24,23 +26,20 @@ from tests.house.reading import SOURCE
 
 WAIT_SECONDS = 60.0
 ANSWERS = 25  # enough for some of everything
-# How often a point is passed before the process dies there: most are passed all the time.
+# How often a server dies there. Commits are of many kinds: requests, tasks, vectors, counts.
 WHILE_WORKING = {
-    FaultPoint.MID_BLOB: 20,
-    FaultPoint.AFTER_BLOBS: 10,
-    FaultPoint.BEFORE_COMMIT: 30,
-    FaultPoint.AFTER_COMMIT: 30,
-    FaultPoint.MID_FOLLOW: 20,
+    FaultPoint.MID_BLOB: 1,
+    FaultPoint.AFTER_BLOBS: 1,
+    FaultPoint.BEFORE_COMMIT: 3,
+    FaultPoint.AFTER_COMMIT: 3,
+    FaultPoint.MID_FOLLOW: 1,
 }
-IN_A_PAUSE = {
-    FaultPoint.MID_SWEEP: 3,
-    FaultPoint.MID_FORGETTING: 1,
-}
-WHEN_STOPPED = {  # or in the pause before, when there is time for it
-    FaultPoint.MID_SNAPSHOT: 1,
-    FaultPoint.BEFORE_MANIFEST: 1,
-    FaultPoint.AFTER_MANIFEST: 1,
-}
+IN_A_PAUSE = (FaultPoint.MID_SWEEP, FaultPoint.MID_FORGETTING)
+WHEN_STOPPED = (  # or in the pause before, when there is time for it
+    FaultPoint.MID_SNAPSHOT,
+    FaultPoint.BEFORE_MANIFEST,
+    FaultPoint.AFTER_MANIFEST,
+)
 
 
 @pytest.fixture(scope="module")
@@ -62,21 +61,32 @@ def house(lived: tuple[Path, Crowd], tmp_path: Path) -> tuple[Path, Crowd]:
     return tmp_path / "data", lived[1].copy()
 
 
+def dead(server: ForkedServer) -> None:
+    assert server.process is not None
+    assert server.process.wait(WAIT_SECONDS) == -signal.SIGKILL, server.output()
+
+
 @pytest.mark.parametrize("point", [*WHILE_WORKING, *IN_A_PAUSE, *WHEN_STOPPED], ids=str)
 def test_a_server_that_dies_there_has_kept_its_promises(
     house: tuple[Path, Crowd], point: FaultPoint
 ) -> None:
     data, crowd = house
-    with ForkedServer(data) as server:
-        times = (WHILE_WORKING | IN_A_PAUSE | WHEN_STOPPED)[point]
-        server.start(IDLE, dying_at(point, times)).wait_healthy()
-        endless = 10_000 if point in WHILE_WORKING else ANSWERS
-        with crowd.at_work(server, endless) as pause:
-            pause.set()
-        assert server.process is not None
-        if point in WHEN_STOPPED:
-            server.process.terminate()
-        assert server.process.wait(WAIT_SECONDS) == -signal.SIGKILL, server.output()
+    for _ in range(WHILE_WORKING.get(point, 1)):
+        with ForkedServer(data) as server:
+            server.start(IDLE, dying_when_told(point)).wait_healthy()
+            assert server.process is not None
+            if point in IN_A_PAUSE:  # any pause will do, and this may be the first
+                server.process.send_signal(TELL)
+            else:
+                crowd.check(server)
+            with crowd.at_work(server, ANSWERS) as pause:
+                if point not in IN_A_PAUSE:
+                    server.process.send_signal(TELL)
+                if point not in WHILE_WORKING:
+                    pause.set()
+            if point in WHEN_STOPPED:
+                server.process.terminate()
+            dead(server)
     check(data, crowd)
 
 
@@ -104,8 +114,7 @@ def test_an_upgrade_that_dies_leaves_the_data_to_both_versions(
     data, crowd = house
     with ForkedServer(data) as server:
         server.start(IDLE, upgrading(dying_at(FaultPoint.MID_MIGRATION, statement)))
-        assert server.process is not None
-        assert server.process.wait(WAIT_SECONDS) == -signal.SIGKILL, server.output()
+        dead(server)
     check(data, crowd.copy())
     check(data, crowd, upgrading())
     assert "has version" in run("serve", "--data", str(data), "--embedder", "hash", code=3)
