@@ -107,6 +107,10 @@ lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
 
+.PHONY: audit
+audit: $(DEV_STAMP) ## versions, licences and known faults of everything that is installed; asks no network
+	@$(BIN)/python -m tests.house.audit
+
 .PHONY: check
 check: lint test ## everything that must be green before a push: lint, then test
 
