@@ -13,6 +13,7 @@ DATA ?=
 ARGS ?=
 N ?= 10000
 EXAMPLES ?= 150
+MINUTES ?= 10
 
 # Installed is what these stamps say; a changed pyproject.toml installs again.
 RUN_STAMP := $(VENV)/.installed-run
@@ -50,7 +51,7 @@ endef
 help: ## this list
 	@echo "contextfind, from a checkout:"; echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-…)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)"
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-…)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)  MINUTES=10 (fuzz-parsers)"
 
 $(BIN)/python:
 	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
@@ -68,7 +69,7 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@touch $(RUN_STAMP) $@
 
 $(FUZZ_STAMP): $(DEV_STAMP)
-	@echo "Installing schemathesis into $(VENV)"
+	@echo "Installing schemathesis and atheris into $(VENV)"
 	@$(PIP) install --quiet -e '.[fuzz]'
 	@touch $@
 
@@ -98,6 +99,10 @@ test-slow: $(DEV_STAMP) ## the heavier tests
 .PHONY: fuzz-api
 fuzz-api: $(FUZZ_STAMP) ## thousands of generated requests against a running server (EXAMPLES=150)
 	@$(BIN)/python -m tests.fuzz.api --examples $(EXAMPLES)
+
+.PHONY: fuzz-parsers
+fuzz-parsers: $(FUZZ_STAMP) ## each parser under fire for MINUTES=10, two at a time (ARGS="--only zip,uri")
+	@nice $(BIN)/python -m tests.fuzz.parsers --minutes $(MINUTES) $(ARGS)
 
 .PHONY: lint
 lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
