@@ -78,7 +78,9 @@ class PatientConnection(H11Protocol):
         """Cut off one on which nothing is answered, even one whose last answer is not taken; else this."""
         others = (one for one in self.connections if isinstance(one, PatientConnection))
         idle = (one for one in others if one is not self and not one._busy)  # noqa: SLF001 - of our kind
-        next(idle, self).transport.abort()
+        leaving = next(idle, self)
+        self.connections.discard(leaving)  # not taken for the next newcomer, too
+        leaving.transport.abort()
 
     def _end_wait(self) -> None:
         if self._head_due is not None:

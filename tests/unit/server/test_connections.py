@@ -146,6 +146,17 @@ async def test_an_idle_connection_makes_room_for_a_new_one_and_one_at_work_does_
         assert len(server.server_state.tasks) == 1
 
 
+async def test_however_many_come_at_once_no_more_than_the_bound_stay() -> None:
+    async with served() as (server, port), contextlib.AsyncExitStack() as stack:
+        for one in [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]:
+            stack.callback(one.close)
+        await asyncio.sleep(0.1)
+        async with connected(port) as (reader, writer):
+            writer.write(GET)
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200")
+            assert len(server.server_state.connections) <= 5
+
+
 async def test_when_all_are_at_work_the_newest_is_refused() -> None:
     async with served() as (server, port), contextlib.AsyncExitStack() as stack:
         for _ in range(5):
