@@ -95,6 +95,17 @@ def own_scores(
     return bent
 
 
+def words_alone(words: Number) -> Number:
+    """Return what the words of a question are worth when its meaning is not known.
+
+    The square root, in the same order: a text that answers seldom holds more than half of the words by their
+    weight, and where meaning has a say that lifts it to .6 and more. So a score, and a threshold, goes on to
+    mean about the same while an embedder is down; figures are in docs/search.md.
+    """
+    root: Number = words**0.5
+    return root
+
+
 def below_one(worth: float) -> float:
     """Return a score below 1 in the same order: what is above .8 comes ever closer to 1.
 

@@ -5,7 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.domain.scoring import Calibration, ScoreRules, own_score, own_scores, supported
+from contextfind.domain.scoring import (
+    Calibration,
+    ScoreRules,
+    own_score,
+    own_scores,
+    supported,
+    words_alone,
+)
 from contextfind.ports import Hit, Hits
 
 
@@ -14,12 +21,14 @@ class Judge:
     """Scores hits of one query, each on its own, with the same constants.
 
     words_known: whether any word of the query occurs at all; a query in a language that the
-    data does not speak gets its score from meaning alone.
+    data does not speak gets its score from meaning alone. blind: the question has no vector, and words
+    stand alone.
     """
 
     calibration: Calibration
     rules: ScoreRules
     known: float
+    blind: bool = False
 
     @property
     def words_known(self) -> bool:
@@ -37,7 +46,10 @@ class Judge:
 
     def own(self, hit: Hit) -> float:
         """Return the score in [0, 1] that the hit deserves by itself."""
-        return own_score(self._meaning(hit), self.words(hit), self.rules.meaning_weight)
+        words = self.words(hit)
+        if self.blind and words is not None:
+            words = words_alone(words)
+        return own_score(self._meaning(hit), words, self.rules.meaning_weight)
 
     def owns(self, hits: Hits) -> NDArray[np.float64]:
         """Return `own` of each hit."""
@@ -46,6 +58,8 @@ class Judge:
         near = np.where(np.isnan(near), hits.cosines, near)
         meaning = np.maximum(near - self.calibration.floor, 0.0) / self.calibration.span
         words = hits.words + self.rules.phrase_weight * hits.phrases if self.words_known else None
+        if self.blind and words is not None:
+            words = words_alone(words)
         return own_scores(meaning, words, self.rules.meaning_weight)
 
     def meaning(self, hit: Hit) -> float | None:

@@ -87,6 +87,8 @@ class _Telling:
         rules, known = self._judge.rules, self._judge.words_known
         alpha, weight, share = self._judge.alpha, rules.meaning_weight, rules.directory_own
         blend = f"{weight:g} meaning + {_rest(weight)} words"
+        if self._judge.blind:
+            blend = "square root of words: the meaning of the question is not known"
         yield f"own = {blend if known else 'meaning: no word of the question is known here'}"
         yield f"meaning = how near it is to the question: {_nearness(rules.support_weight)}"
         if known:

@@ -109,7 +109,7 @@ class HierarchicalRetriever:
         width = ask.widen * max(self._rules.candidates, ask.limit)
         probes = (self._probe(ask, ask.where, width), self._starts(ask))
         leaves, directories = yield probes
-        judge = self._judge(max(leaves.known, directories.known))
+        judge = self._judge(max(leaves.known, directories.known), blind=ask.vector is None)
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         own = frontier.see(leaves, keep=True)
         frontier.see(directories, keep=False)
@@ -122,8 +122,8 @@ class HierarchicalRetriever:
         """Return how the index answered the global probes: that for hits, that for directories."""
         return await self._index.explain(walk.probes)
 
-    def _judge(self, known: float) -> Judge:
-        return Judge(self._calibration, self._scores, known)
+    def _judge(self, known: float, *, blind: bool) -> Judge:
+        return Judge(self._calibration, self._scores, known, blind)
 
     def _open(self, batch: Sequence[Uri], ask: Ask, frontier: Frontier) -> Dialogue[set[RecordId]]:
         """Ask the directories at once for hits to keep (returned), which may be doors too.

@@ -1,6 +1,7 @@
 import math
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from contextfind.domain.scoring import (
     lone_directory_score,
     own_score,
     propagate,
+    words_alone,
 )
 from tests.builders import NOON
 
@@ -119,3 +121,12 @@ def test_the_share_of_hotness_runs_from_nothing_to_everything(score: float, heat
     assert HotnessRules(1.0).blend(score, heat) == heat
     assert min(score, heat) - 1e-12 <= HotnessRules(0.3).blend(score, heat)
     assert HotnessRules(0.3).blend(score, heat) <= max(score, heat) + 1e-12
+
+
+def test_words_alone_keep_their_order_and_are_worth_what_a_blend_would_show() -> None:
+    shares = np.array([0.0, 0.1, 0.2, 0.41, 0.54, 1.0])
+    worth = words_alone(shares)
+    assert list(worth) == sorted(worth)
+    assert [words_alone(float(share)) for share in shares] == pytest.approx(list(worth))
+    assert worth[1] < 0.35  # noise stays noise
+    assert worth[3] > 0.6  # the median of Chinese answers, whose blended scores are .65 to .7

@@ -7,7 +7,7 @@ import pytest
 from contextfind.domain.records import Level, RecordId
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import Uri
-from contextfind.ports import Hit
+from contextfind.ports import Hit, Hits
 from contextfind.retrieval.judging import Judge
 
 PLAIN = Calibration(0.0, 1.0)
@@ -58,3 +58,12 @@ def test_words_side_by_side_alone_stay_below_one():
     good = replace(best, phrases=0.9)
     assert judge().words(good) > 1
     assert judge().own(good) < judge().own(best) < 1
+
+
+def test_a_question_without_a_vector_is_worth_the_root_of_its_words():
+    blind = Judge(PLAIN, RULES, 1.0, blind=True)
+    wordy = replace(HIT, cosine=None, support=None)
+    assert blind.own(wordy) == pytest.approx(0.4**0.5)
+    assert blind.owns(Hits.of([wordy])).tolist() == pytest.approx([blind.own(wordy)])
+    assert blind.words(wordy) == pytest.approx(0.4)
+    assert Judge(PLAIN, RULES, 0.0, blind=True).own(wordy) == 0
