@@ -87,6 +87,14 @@ def test_front_matter_that_cannot_be_read_is_text(front: str) -> None:
     assert "body" in document.sections[-1].blocks[-1]
 
 
+@pytest.mark.parametrize("size", [3_500, 30_000])
+def test_a_toml_name_of_thousands_of_parts_takes_no_minutes(size: int) -> None:
+    start = time.process_time()
+    document = read("+++\n" + "a." * size + "a = 1\n+++\nbody\n")
+    assert "body" in document.sections[-1].blocks[-1]
+    assert time.process_time() - start < SECONDS
+
+
 def test_maps_are_not_merged_into_maps_until_the_memory_is_full() -> None:
     lines = ["a0: &a0 {k: v}"]
     lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 20)}]}}" for n in range(1, 30)]

@@ -12,6 +12,7 @@ from contextfind.domain.tags import parse_tags
 
 _FENCED = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(.*?\r?\n|)(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL)
 _LONGEST = 65_536  # characters; far beyond any real one, and bounds the time of the YAML parser
+_LONGEST_TOML = 8_192  # characters; a name of thousands of parts costs its parser their square
 _BROKEN = (  # what the parsers raise apart from errors of their own: odd dates, tags, keys, numbers
     ValueError,
     TypeError,
@@ -64,6 +65,9 @@ def front_block(text: str) -> FrontBlock:
     match = _FENCED.match(text[:_LONGEST])
     if match is None:
         return FrontBlock()
+    if match[1] == "+++" and match.end() > _LONGEST_TOML:
+        told = f"it has {match.end()} characters; TOML is read up to {_LONGEST_TOML}"
+        return FrontBlock(length=match.end(), fault=told)
     try:
         values: object = (
             tomllib.loads(match[2]) if match[1] == "+++" else yaml.load(match[2], _Loader)  # noqa: S506 - it is a safe one
