@@ -13,6 +13,7 @@
   - UnimplementedError          UNIMPLEMENTED        known to the API, not built here
   - UnavailableError            UNAVAILABLE          an engine or a model does not answer
     - DamagedError              UNAVAILABLE          the disk does not give back what was stored
+    - DiskFullError             UNAVAILABLE          the disk takes no more
     - DeadlineExceededError     DEADLINE_EXCEEDED
   - ConfigError                 FAILED_PRECONDITION  ov.conf or the environment; only at start
 """
@@ -129,6 +130,20 @@ class DamagedError(UnavailableError):
 
     def __init__(self, message: str, details: Mapping[str, object] | None = None) -> None:
         super().__init__(message, {**(details or {}), "retryable": False})
+
+
+class DiskFullError(UnavailableError):
+    """The disk takes no more: what asked for it has changed nothing, and will work when there is room.
+
+    `details["retryable"]` is true.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the disk of the server is full: this was not written, what was written before is there; make "
+            "room and send it again",
+            {"retryable": True},
+        )
 
 
 class DeadlineExceededError(UnavailableError):

@@ -68,7 +68,7 @@ class EmbeddingWorker:
                 continue
             except UnavailableError as fault:
                 if not self.failing:
-                    _log.warning("embedder does not answer, texts wait: %s", fault)
+                    _log.warning("texts wait for their vectors: %s", fault)
                 self.failing, self._step = str(fault), _SMALLEST
                 self._pulse.beat()
                 lasting = fault.details.get("retryable") is False

@@ -1,12 +1,19 @@
 """Long work in the background: started by a request, seen by its id, finished after a crash."""
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from contextfind.domain.errors import ContextFindError, DeadlineExceededError, NotFoundError
+from contextfind.domain.errors import (
+    ContextFindError,
+    DeadlineExceededError,
+    DiskFullError,
+    NotFoundError,
+    UnavailableError,
+)
 from contextfind.domain.identity import Identity
 from contextfind.ingestion.errands import Errand
 from contextfind.ingestion.pulse import Pulse
@@ -15,6 +22,8 @@ from contextfind.ingestion.turns import Turn, Turns
 from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
+
+_ROOM_SECONDS = 1.0  # between two looks whether a full disk takes something again
 
 
 @dataclass(slots=True)
@@ -45,7 +54,8 @@ class _Running:
         done, total = job.done if done is None else done, job.total if total is None else total
         ahead = self.speed.at(self.clock(), stage, done, total)
         job = replace(job, rate=ahead.rate, seconds_left=ahead.seconds)
-        await self.write(replace(job, done=done, total=total))
+        with contextlib.suppress(UnavailableError):  # whoever asks is told all the same
+            await self.write(replace(job, done=done, total=total))
 
     def foresee(self, left: int) -> None:
         """See `Course.foresee`."""
@@ -53,10 +63,12 @@ class _Running:
         self.job = replace(self.job, rate=ahead.rate, seconds_left=ahead.seconds)
 
     async def write(self, job: Job) -> None:
-        """Save the job as it now is, and wake whoever waits for it."""
+        """Save the job as it now is, and wake whoever waits for it, saved or not."""
         self.job = replace(job, updated_at=self.clock())
-        await self.store.save(self.job)
-        self.changed.beat()
+        try:
+            await self.store.save(self.job)
+        finally:
+            self.changed.beat()
 
 
 class Jobs:
@@ -205,15 +217,38 @@ class Jobs:
 
     async def _run(self, running: _Running) -> None:
         try:
-            result = await running.errand.carry_out(running.job, running)
+            result = await self._result(running)
             ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
         except ContextFindError as fault:
             _log.warning("task %s failed: %s", running.job.id, fault)
             ended = replace(running.job, state=JobState.FAILED, error=str(fault))
         await self._end(running, ended)
 
+    async def _result(self, running: _Running) -> Mapping[str, object]:
+        """Carry the job out, again and again where the disk is full: it was accepted, and what is done is done."""
+        told = False
+        while True:
+            try:
+                return await running.errand.carry_out(running.job, running)
+            except DiskFullError:
+                if not told:
+                    _log.warning("task %s waits for room on the disk", running.job.id)
+                told = True
+                await running.note("waiting for room on the disk")
+                await asyncio.sleep(_ROOM_SECONDS)
+
     async def _end(self, running: _Running, ended: Job) -> None:
-        await running.write(replace(ended, rate=None, seconds_left=None))
+        """Save how the job ended, as soon as the store takes it: else it would begin again at the next start."""
+        told = ""
+        while True:
+            try:
+                await running.write(replace(ended, rate=None, seconds_left=None))
+                break
+            except UnavailableError as fault:
+                if str(fault) != told:
+                    told = str(fault)
+                    _log.warning("the end of task %s is not saved yet: %s", ended.id, told)
+                await asyncio.sleep(_ROOM_SECONDS)
         self._running.pop(ended.id, None)
         try:
             await running.errand.ended(ended)

@@ -26,7 +26,8 @@ class Speed:
 
     def at(self, now: datetime, stage: str, done: int, total: int) -> Forecast:
         """Return what is to be expected when `done` of `total` are done at this moment."""
-        if stage != self._stage or (self._seen and done < self._seen[-1][1]):
+        last = self._seen[-1] if self._seen else (now, done)
+        if stage != self._stage or now < last[0] or done < last[1]:  # a clock may be set back
             self._stage, self._most = stage, 0
             self._seen.clear()
         self._seen.append((now, done))

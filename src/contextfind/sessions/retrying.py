@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from contextfind.domain.identity import Identity
 from contextfind.domain.session_ids import session_uri
@@ -63,14 +62,18 @@ class Retrying:
         return Uri.parse(str(job.spec["root_uri"]))
 
     async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
-        """See `Errand.carry_out`; after a restart only the rest of the time is waited for."""
+        """See `Errand.carry_out`; after a restart only the rest of the time is waited for.
+
+        Never longer than that, though: the clock may have been set back.
+        """
         who, name = job.identity, str(job.spec["session_id"])
         self._waiting[job.id] = (who.account, self.place(job))
         course.leave()  # commits of the session do not wait for the end of this
         await course.note(_WAITING)
         tries = int(str(job.spec["tries"]))
-        due = job.created_at + timedelta(seconds=self._waits[min(tries, len(self._waits) - 1)])
-        await asyncio.sleep(max((due - self._clock()).total_seconds(), 0.0))
+        wait = self._waits[min(tries, len(self._waits) - 1)]
+        passed = (self._clock() - job.created_at).total_seconds()
+        await asyncio.sleep(wait - min(max(passed, 0.0), wait))
         self._waiting.pop(job.id, None)
         done = await self._archivist.work_off(who, name, course)
         if any(one.stalled for one in done):

@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from contextfind.adapters.memory.jobs import MemoryJobStore
 from contextfind.adapters.memory.sources import MemorySource
 from contextfind.domain.errors import (
     ContextFindError,
     DeadlineExceededError,
+    DiskFullError,
     InvalidArgumentError,
     InvalidUriError,
     NotFoundError,
@@ -15,6 +17,7 @@ from contextfind.domain.errors import (
 )
 from contextfind.domain.records import Level, Matrix
 from contextfind.domain.uri import Uri
+from contextfind.ingestion import jobs
 from contextfind.ingestion.adding import AddRequest
 from contextfind.ingestion.errands import Course
 from contextfind.ports import Job, JobState, Purpose
@@ -115,6 +118,64 @@ async def test_a_job_that_breaks_off_ends_as_failed_and_stays_so(
     assert await house.job_store.unfinished() == []
     again = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     assert (await house.jobs.finished(ANN, again.id, 10)).state is JobState.COMPLETED
+
+
+class FullDisk(MemoryJobStore):
+    """A store that takes nothing for some calls, when it is told so."""
+
+    refusals = 0
+
+    async def save(self, job: Job) -> None:
+        if self.refusals > 0:
+            self.refusals -= 1
+            raise DiskFullError
+        await super().save(job)
+
+
+async def test_a_job_that_finds_the_disk_full_waits_for_room_and_is_done_then(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs, "_ROOM_SECONDS", 0.01)
+
+    class Filling(MemorySource):
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            if store.refusals > 0:
+                raise DiskFullError
+            return await super().read(paths)
+
+    async with household() as house:
+        store = FullDisk()
+        house.jobs._store = store
+        house.folders.sources["/docs"] = Filling({"a.md": b"the quokka"}, "docs")
+        job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+        store.refusals = 6
+        ended = await house.jobs.finished(ANN, job.id, 10)
+        assert (ended.state, ended.error) == (JobState.COMPLETED, None)
+        assert await house.browser.read(ANN, DOCS.child("a.md")) == "the quokka"
+        assert caplog.text.count("waits for room on the disk") == 1
+        saved = await store.get(ANN, job.id)
+        assert saved is not None
+        assert saved.state is JobState.COMPLETED
+
+
+async def test_the_end_of_a_job_is_saved_as_soon_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "_ROOM_SECONDS", 0.01)
+
+    class Last(MemorySource):
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            store.refusals = 20
+            return await super().read(paths)
+
+    async with household() as house:
+        store = FullDisk()
+        house.jobs._store = store
+        house.folders.sources["/docs"] = Last({"a.md": b"the quokka"}, "docs")
+        job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+        assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+        while await store.unfinished():  # noqa: ASYNC110 - nobody tells of the store
+            await asyncio.sleep(0.01)
 
 
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:

@@ -42,3 +42,12 @@ def test_what_is_added_meanwhile_makes_the_way_longer() -> None:
     assert speed.when_left(NOON + timedelta(seconds=2), "embedding", 120) == Forecast()
     later = speed.when_left(NOON + timedelta(seconds=4), "embedding", 100)
     assert later == Forecast(10, 10)
+
+
+def test_a_clock_that_is_set_back_begins_anew() -> None:
+    speed = Speed()
+    speed.at(NOON, "reading", 0, 100)
+    speed.at(NOON + timedelta(seconds=10), "reading", 50, 100)
+    back = NOON - timedelta(days=1)
+    assert speed.at(back, "reading", 60, 100) == Forecast()
+    assert speed.at(back + timedelta(seconds=2), "reading", 80, 100) == Forecast(10, 2)

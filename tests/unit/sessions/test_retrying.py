@@ -88,6 +88,23 @@ async def test_what_is_owed_is_tried_after_a_restart_when_its_time_has_come() ->
         assert extractor.known == {"I like green tea."}
 
 
+async def test_a_clock_that_was_set_back_lets_nothing_wait_longer() -> None:
+    extractor = FakeExtractor(fault=BROKEN)
+    async with office(None, extractor) as here:
+        here.waits = (0.05,)
+        here.open()
+        await here.say("I like green tea.")
+        here.now = NOON + timedelta(days=1)
+        await here.commit()
+        extractor.fault = None
+        await here.jobs.aclose()
+        here.now = NOON
+        here.open()
+        assert await here.jobs.resume() == 1
+        [job] = await retries(here)
+        assert (await here.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+
+
 async def test_what_is_owed_is_asked_for_once_when_a_commit_comes_while_it_is_tried() -> None:
     extractor = FakeExtractor(fault=BROKEN, times=1, pause=asyncio.Event())
     async with office(None, extractor) as here:

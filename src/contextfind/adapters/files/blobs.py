@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from contextfind.adapters.files.newcomers import Newcomers
+from contextfind.adapters.files.refusals import refusal
 from contextfind.adapters.files.stillness import Stillness
 from contextfind.domain.errors import DamagedError, NotFoundError, UnavailableError
 from contextfind.ports.fault_points import FaultPoint, reached
@@ -133,7 +134,7 @@ class FileBlobs:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except OSError as error:
-            raise UnavailableError(f"the blob store does not answer: {error.strerror}") from error
+            raise refusal("the blob store does not answer", error) from error
 
     def _write_all(self, blobs: Sequence[bytes]) -> list[str]:
         digests = [hashlib.sha256(blob).hexdigest() for blob in blobs]

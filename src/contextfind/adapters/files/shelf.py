@@ -16,7 +16,8 @@ from typing import BinaryIO, TypeVar
 from contextfind.adapters.files.archive import ZipSource
 from contextfind.adapters.files.directory import SingleFileSource
 from contextfind.adapters.files.names import last_segment
-from contextfind.domain.errors import NotFoundError, ResourceExhaustedError, UnavailableError
+from contextfind.adapters.files.refusals import refusal
+from contextfind.domain.errors import NotFoundError, ResourceExhaustedError
 from contextfind.domain.identity import Identity
 from contextfind.ports import Clock, IdMaker
 from contextfind.ports.sources import FileSource
@@ -94,7 +95,7 @@ class LocalShelf:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except OSError as error:
-            raise UnavailableError(f"uploads cannot be kept: {error.strerror}") from error
+            raise refusal("uploads cannot be kept", error) from error
 
     def _write(self, upload: str, note: str, stream: BinaryIO) -> None:
         file, sidecar = self._root / upload, self._root / (upload + _SIDECAR)

@@ -13,7 +13,7 @@ from contextfind.adapters.sqlite.readers import Readers
 from contextfind.adapters.sqlite.rows import CURE
 from contextfind.adapters.sqlite.schema import migrate
 from contextfind.adapters.sqlite.writer import Writer
-from contextfind.domain.errors import DamagedError, UnavailableError
+from contextfind.domain.errors import DamagedError, DiskFullError, UnavailableError
 
 T = TypeVar("T")
 
@@ -203,7 +203,15 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         if is_damage(error):
             raise DamagedError(f"{FILE_NAME} is damaged ({error}); {CURE}") from error
+        if is_full(error):
+            raise DiskFullError from error
         raise UnavailableError(f"the database does not answer: {error}") from error
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether the disk has no room; then the transaction is lost, and the writer's own error names the cause."""
+    codes = (getattr(one, "sqlite_errorcode", 0) for one in (error, error.__cause__))
+    return sqlite3.SQLITE_FULL in codes
 
 
 def is_damage(error: sqlite3.Error) -> bool:
