@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,13 @@ def running(data: Path, shutdown_seconds: int = 10) -> Iterator[ServerProcess]:
     with ServerProcess(data).start(environment) as server:
         server.wait_healthy()
         yield server
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + CLOSING_SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)  # noqa: TID251 - a test waits for another process
 
 
 def ended_well(server: ServerProcess, within: float) -> None:
@@ -75,8 +82,7 @@ def test_finds_are_answered_or_turned_away_and_never_cut_off(tmp_path: Path) -> 
         asking = [
             pool.submit(asked_until_turned_away, server.url, answered) for _ in range(CALLERS)
         ]
-        while len(answered) < 20 * CALLERS:
-            time.sleep(0.01)  # noqa: TID251 - a test waits for another process
+        until(lambda: len(answered) >= 20 * CALLERS)
         assert server.process is not None
         server.process.terminate()
         ended_well(server, CLOSING_SECONDS)
@@ -112,12 +118,16 @@ def test_an_ingest_is_interrupted_and_completed_after_the_restart(tmp_path: Path
 
 def first_task_under_way(url: str) -> dict[str, Any]:
     """Return a task that has brought some of its files and not all."""
+    found: list[dict[str, Any]] = []
+
+    def looked(http: httpx.Client) -> bool:
+        tasks = http.get("/api/v1/tasks").json()["result"]
+        found.extend(task for task in tasks if 0 < task["done"] < task["total"])
+        return bool(found)
+
     with httpx.Client(base_url=url, timeout=60) as http:
-        while True:
-            for task in http.get("/api/v1/tasks").json()["result"]:
-                if 0 < task["done"] < task["total"]:
-                    return dict(task)
-            time.sleep(0.01)  # noqa: TID251 - a test waits for another process
+        until(lambda: looked(http))
+    return found[0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -126,12 +136,10 @@ def test_a_second_signal_does_not_wait_for_requests(tmp_path: Path, number: sign
         head = f"POST {FIND} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         with socket.create_connection(("127.0.0.1", server.port), 60) as client:
             client.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())  # and never the rest
-            while "contextfind_requests_in_flight 2.0" not in server.http.get("/metrics").text:
-                time.sleep(0.01)  # noqa: TID251 - a test waits for another process
+            until(lambda: "_requests_in_flight 2.0" in server.http.get("/metrics").text)
             assert server.process is not None
             server.process.send_signal(number)
-            while "told to stop" not in server.output():
-                time.sleep(0.01)  # noqa: TID251 - a test waits for another process
+            until(lambda: "told to stop" in server.output())
             assert server.process.poll() is None
             server.process.send_signal(number)
             assert client.recv(65_536).startswith(b"HTTP/1.1 503")
