@@ -11,13 +11,15 @@ from pathlib import Path
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.cli.complaint import Complaint, ExitCode, one_line
 from contextfind.cli.startup import listening
+from contextfind.config.chat import ChatSettings
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
+from contextfind.ports import Message
 from contextfind.wiring import House
-from contextfind.wiring.models import Switchboard, open_reranker
+from contextfind.wiring.models import Switchboard, open_chat, open_reranker, planner_settings
 
 GIB = 1024**3
 COMFORTABLE = 2 * GIB  # free disk below which a growing index may soon be in trouble
@@ -25,6 +27,8 @@ TIGHT = GIB // 8  # below this not even a start is sure: WAL, segments and uploa
 MODEL_SECONDS = 60.0  # a local model loads in seconds; a remote one must answer within this
 
 _WORDS = "The harbour crane lifts containers."
+_SAY = "Answer with the word ready and nothing else."
+_WORDY = 1_000  # tokens; some models think aloud before they say a word
 
 
 class Verdict(Enum):
@@ -150,13 +154,38 @@ async def check_reranker(settings: Settings) -> list[Finding]:
     return [Finding("rerank", Verdict.OK, f"{name}: a text was judged")]
 
 
+async def check_chats(settings: Settings) -> list[Finding]:
+    """Have each language model say a word; nothing to tell where none is configured."""
+    planner = planner_settings(settings)
+    asked = {"vlm": settings.vlm}
+    if planner != settings.vlm:
+        asked["query_planner"] = planner
+    return [await _spoken_to(section, one) for section, one in asked.items() if one.model]
+
+
+async def _spoken_to(section: str, settings: ChatSettings) -> Finding:
+    try:
+        async with AsyncExitStack() as stack:
+            model = open_chat(settings, Switchboard(stack), section)
+            if model is not None:
+                await model.complete([Message("user", _SAY)], _WORDY)
+    except ContextFindError as error:
+        line = f"{settings.model}: {one_line(str(error))}"
+        return Finding("chat", Verdict.FAIL, line, f"look at {section} in ov.conf")
+    return Finding("chat", Verdict.OK, f"{settings.model}: answered")
+
+
 async def _tried(settings: Settings) -> str:
     """Return what did not work, empty when all did."""
     who = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
     uri = Uri("viking://resources/doctor.md")
     with tempfile.TemporaryDirectory(prefix="contextfind-doctor-") as room:
         storage = settings.storage.model_copy(update={"path": room})
-        async with House.open(settings.model_copy(update={"storage": storage})) as house:
+        tried = {
+            "storage": storage,
+            "vlm": ChatSettings(),
+        }  # language models are asked by themselves
+        async with House.open(settings.model_copy(update=tried)) as house:
             await house.writer.write(who, uri, _WORDS, "create")
             settled = await house.settling.settle(who.account, None, MODEL_SECONDS)
             if settled.texts:

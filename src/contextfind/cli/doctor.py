@@ -8,6 +8,7 @@ import typer
 from contextfind.cli.checks import (
     Finding,
     Verdict,
+    check_chats,
     check_models,
     check_reranker,
     check_surroundings,
@@ -31,7 +32,8 @@ def doctor(
 ) -> None:
     """Check configuration, data, models and port; no server needed.
 
-    The models are tried in a temporary directory: a text is written, embedded and found again.
+    The models are tried: in a temporary directory a text is written, embedded and found again, the reranker
+    judges one, and each language model says a word.
     Exit code 1 when something fails.
     """
     findings = _examined(config, data)
@@ -55,6 +57,7 @@ def _examined(config: str | None, data: str | None) -> list[Finding]:
         *check_surroundings(settings),
         asyncio.run(check_models(settings)),
         *asyncio.run(check_reranker(settings)),
+        *asyncio.run(check_chats(settings)),
     ]
 
 

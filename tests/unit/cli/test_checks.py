@@ -5,6 +5,7 @@ from pathlib import Path
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.cli.checks import (
     Verdict,
+    check_chats,
     check_directory,
     check_disk,
     check_lock,
@@ -14,6 +15,7 @@ from contextfind.cli.checks import (
 )
 from contextfind.config.load import load_settings
 from contextfind.config.model import Settings
+from tests.stubs.chat import FORBIDDEN, stub_chat
 from tests.stubs.reranker import stub_reranker
 from tests.unit.cli.calling import call
 from tests.unit.cli.stub_server import StubServer
@@ -89,6 +91,21 @@ async def test_a_reranker_is_asked_to_judge_where_there_is_one() -> None:
         (finding,) = await check_reranker(settings(**overrides))
         assert finding.verdict is Verdict.FAIL
         assert "answered 401: invalid key" in finding.line
+
+
+async def test_each_language_model_is_asked_for_a_word() -> None:
+    assert await check_chats(settings()) == []
+    with stub_chat() as stub:
+        vlm = {"vlm.model": "writer", "vlm.api_base": stub.base_url, "vlm.api_key": "sk-key"}
+        (finding,) = await check_chats(settings(**vlm))
+        assert (finding.verdict, finding.line) == (Verdict.OK, "writer: answered")
+        stub.always = FORBIDDEN
+        both = await check_chats(settings(**vlm, **{"query_planner.model": "planner"}))
+        assert [one.verdict for one in both] == [Verdict.FAIL, Verdict.FAIL]
+        assert [one.line.partition(":")[0] for one in both] == ["writer", "planner"]
+        assert "answered 403: this key may not" in both[1].line
+        assert both[1].next_step == "look at query_planner in ov.conf"
+        assert stub.calls == 3
 
 
 def test_doctor_names_a_wrong_configuration_and_ends_with_one(tmp_path: Path) -> None:
