@@ -9,7 +9,7 @@ import pytest
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.memory.blobs import MemoryBlobs
 from contextfind.domain.errors import NotFoundError
-from contextfind.ports.store import BlobStore
+from contextfind.ports.blobs import BlobStore
 
 
 @pytest.fixture(params=["memory", "files"])

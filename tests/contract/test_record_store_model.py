@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
-from contextfind.domain.errors import ConflictError
+from contextfind.domain.errors import AlreadyExistsError, ConflictError, NotFoundError
 from contextfind.domain.filters import Filter, Nothing, matches
 from contextfind.domain.records import ContextType, Level, Record, shown_address
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.moves import Move, Retag
 from contextfind.ports.store import Change, Commit, RecordDraft, RecordStore
 from tests.builders import NOON, make_passages, unit
 from tests.strategies import (
@@ -52,13 +53,21 @@ _drafts = st.builds(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A commit, whether to take what is stale as done, and how many pending texts to embed."""
+    """A commit, something rearranged after it, whether to take what is stale as done, what to embed."""
 
     commit: Commit
+    rearranged: Move | Retag
     refresh: int
     embed: int
 
 
+def _relabel(old: Uri, new: Uri, context: str) -> str:
+    """Return another context line, which an embedder is told of or not, as the names have it."""
+    return f"{context} > {new.name}" if old.name < new.name else context
+
+
+_tops = st.sampled_from(ROOTS).map(Uri.parse)  # below which something lies more often than not
+_moves = st.tuples(_tops | _uris, _uris).filter(lambda ends: not ends[1].is_under(ends[0]))
 _steps = st.builds(
     Step,
     st.builds(
@@ -69,6 +78,14 @@ _steps = st.builds(
         ensure=st.lists(_drafts, max_size=2),
         remove=st.lists(_uris, max_size=1),
         stale=st.lists(_uris, max_size=2),
+    ),
+    _moves.map(lambda ends: Move(*ends, _relabel))
+    | st.builds(
+        Retag,
+        _tops,
+        st.lists(st.sampled_from(TAGS), max_size=2).map(tuple),
+        st.sampled_from(("replace", "append", "clear")),
+        st.booleans(),
     ),
     st.integers(0, 2),
     st.integers(0, 3),
@@ -87,13 +104,22 @@ async def _take(store: RecordStore, step: Step) -> object:
         step.commit.stale,
         done[: step.refresh],
     )
-    try:
-        outcome: object = await store.commit(commit)
-    except ConflictError as error:
-        outcome = str(error)
+    later = Commit(commit.account, commit.now + timedelta(minutes=1))
+    if isinstance(step.rearranged, Move):
+        later = replace(later, move=step.rearranged)
+    else:
+        later = replace(later, retag=step.rearranged)
+    outcome = await _outcome(store, commit), await _outcome(store, later)
     wanted = await store.pending(step.embed)
     position = await store.add_vectors([(item.digest, unit(len(item.text), 4)) for item in wanted])
     return outcome, [item.text for item in wanted], position
+
+
+async def _outcome(store: RecordStore, commit: Commit) -> object:
+    try:
+        return await store.commit(commit)
+    except (ConflictError, NotFoundError, AlreadyExistsError) as error:
+        return str(error)
 
 
 def _plain(change: Change) -> object:
@@ -170,7 +196,7 @@ async def _check_select(
             for one in (store, memory):
                 try:
                     await one.commit(commit)
-                except ConflictError:
+                except (ConflictError, NotFoundError, AlreadyExistsError):
                     continue
         records = [
             change.record for change in await store.changes(0, 1_000) if change.record is not None

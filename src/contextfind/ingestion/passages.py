@@ -101,6 +101,20 @@ def context_line(place: str, title: str, headings: Sequence[str], limit: int) ->
     return line if weight(line) <= limit else head(line, limit - 2).rstrip() + "…"
 
 
+def moved_line(old: Uri, new: Uri, line: str, limit: int) -> str:
+    """Return a context line of a passage at one address as it reads at another: title and headings stay.
+
+    A line of which not even the file's own name is left stays whole.
+    """
+    names = place_of(old).split(JOINT)
+    for gone in range(len(names)):  # of a long line, the outermost names were left out
+        told = JOINT.join(names[gone:])
+        if (line + JOINT).startswith(told + JOINT):
+            rest = line[len(told) + len(JOINT) :]
+            return context_line(place_of(new), "", rest.split(JOINT) if rest else (), limit)
+    return line
+
+
 def _words(text: str) -> list[str]:
     return _WORDS.findall(text.casefold().replace("_", " "))
 

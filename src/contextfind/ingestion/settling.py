@@ -70,6 +70,10 @@ class Settling:
                 return Settled(backlog.texts, backlog.directories, note)
             await self._pulse.wait(left, beats)
 
+    async def followed(self, position: int, seconds: float) -> bool:
+        """Wait until finds know what was committed at a position of the log; say whether they do."""
+        return await self._indexed(position, asyncio.get_running_loop().time() + seconds)
+
     async def _indexed(self, target: int, end: float | None) -> bool:
         """Return when the index has come to a position of the log, or at `end`; say whether it has."""
         loop = asyncio.get_running_loop()

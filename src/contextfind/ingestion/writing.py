@@ -1,11 +1,11 @@
-"""Single changes to the tree: write a file, make a directory, remove an address."""
+"""Single changes to the tree: write a file, make a directory, remove, move or tag an address."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
-from weakref import WeakValueDictionary
 
 from contextfind.domain.errors import (
     AlreadyExistsError,
@@ -19,9 +19,19 @@ from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
-from contextfind.ingestion.passages import PassageRules
+from contextfind.ingestion.passages import PassageRules, moved_line
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import BlobStore, Clock, Commit, Committed, RecordStore, body_of
+from contextfind.ingestion.turns import Turns
+from contextfind.ports import (
+    BlobStore,
+    Clock,
+    Commit,
+    Committed,
+    Move,
+    RecordStore,
+    Retag,
+    body_of,
+)
 
 T = TypeVar("T")
 WriteMode = Literal["create", "replace", "append"]
@@ -95,7 +105,7 @@ class Writer:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._turns: WeakValueDictionary[tuple[str, Uri], asyncio.Lock] = WeakValueDictionary()
+        self._turns = Turns()
 
     async def write(
         self,
@@ -114,8 +124,9 @@ class Writer:
         """
         desk = self._desk
         check_place(identity, uri)
-        turn = self._turns.setdefault((identity.account, uri), asyncio.Lock())
-        async with turn:  # reading what is there and writing over it is one step
+        async with self.alone(
+            identity, uri
+        ):  # reading what is there and writing over it is one step
             text = await self._before(identity, uri, mode) + text
             drafted = await desk.off_loop(
                 lambda: draft_file(uri, text.encode("utf-8", "replace"), tags, desk.rules)
@@ -167,6 +178,59 @@ class Writer:
                 stale=above[:1],
             )
         )
+
+    async def move(self, identity: Identity, source: Uri, target: Uri) -> Committed:
+        """Take a file or a directory with all that is in it to another address, where nothing is yet.
+
+        Nothing of it is read or parsed again. Texts get another vector only where names that an embedder
+        is told of have changed: those of the directories below the outermost one, and the file's own.
+
+        Raises:
+            NotFoundError: nothing is there. AlreadyExistsError: something is where it should go.
+            InvalidArgumentError: it would lie in itself. ConflictError: a file is where a directory must be.
+
+        """
+        for place in (source, target):
+            check_place(identity, place)
+        longest = self._desk.rules.context
+        move = Move(source, target, lambda old, new, line: moved_line(old, new, line, longest))
+        above = target.ancestors()
+        async with self.alone(identity, source, target):
+            return await self._desk.commit(
+                Commit(
+                    identity.account,
+                    self._desk.clock(),
+                    move=move,
+                    ensure=tuple(draft for up in above for draft in placeholders(up)),
+                    stale=(*source.ancestors()[:1], *above[:1]),
+                )
+            )
+
+    async def retag(self, identity: Identity, retag: Retag) -> Committed:
+        """Give a file or directory other tags, or every file below it; no text is embedded again.
+
+        Raises:
+            NotFoundError: nothing is there.
+
+        """
+        check_place(identity, retag.uri)
+        async with self.alone(identity, retag.uri):
+            return await self._desk.commit(
+                Commit(identity.account, self._desk.clock(), retag=retag)
+            )
+
+    @asynccontextmanager
+    async def alone(self, identity: Identity, *places: Uri) -> AsyncIterator[None]:
+        """Let nobody else write at, above or below these addresses by this writer in the meantime."""
+        outer = [p for p in {*places} if not any(p != o and p.is_under(o) for o in places)]
+        turns = [self._turns.take(identity.account, place) for place in outer]
+        try:
+            for turn in turns:
+                await turn.come()
+            yield
+        finally:
+            for turn in turns:
+                self._turns.leave(turn)
 
     async def _before(self, identity: Identity, uri: Uri, mode: WriteMode) -> str:
         """Return the text that stays in front of what is written."""

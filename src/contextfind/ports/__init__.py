@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from contextfind.ports.blobs import BlobStore, bodies_of, body_of
 from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.identities import Account, IdentityStore, Key, User
 from contextfind.ports.images import ImageEmbedder, ImageFetcher
@@ -18,11 +19,11 @@ from contextfind.ports.models import (
     Reranker,
     Tokenizer,
 )
+from contextfind.ports.moves import Move, Retag
 from contextfind.ports.sessions import SessionStore
 from contextfind.ports.sources import FileSource, ServerPaths, SourceEntry, UploadShelf
 from contextfind.ports.store import (
     Backlog,
-    BlobStore,
     Change,
     Commit,
     Committed,
@@ -33,8 +34,6 @@ from contextfind.ports.store import (
     Restored,
     SourceMark,
     StaleDirectory,
-    bodies_of,
-    body_of,
 )
 
 Clock = Callable[[], datetime]  # the time now, in UTC
@@ -64,6 +63,7 @@ __all__ = [
     "Key",
     "Message",
     "ModelStanding",
+    "Move",
     "PendingText",
     "Probe",
     "Purpose",
@@ -73,6 +73,7 @@ __all__ = [
     "RemoteModel",
     "Reranker",
     "Restored",
+    "Retag",
     "SearchIndex",
     "ServerPaths",
     "SessionStore",

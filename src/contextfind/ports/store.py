@@ -1,12 +1,10 @@
 """The truth: records, their passages and vectors, and the log of what changed."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from contextfind.domain.errors import DamagedError, NotFoundError
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import (
     ContextType,
@@ -19,6 +17,7 @@ from contextfind.domain.records import (
 )
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
+from contextfind.ports.moves import Move, Retag
 
 # Of one answer of `changes`: with 384-dimensional vectors some 12 MB. Files have one passage or
 # hundreds, so a number of records alone bounds no memory.
@@ -58,6 +57,7 @@ class Commit:
 
     Done in this order, whatever the order of the arguments:
     remove: these addresses and everything below them.
+    move, retag: see there.
     put: replaces the record at the same (uri, level), or makes it.
     ensure: made only where nothing is stored at (uri, level).
     fresh: directories whose summaries this commit brings up to date; one that was marked again since
@@ -75,14 +75,22 @@ class Commit:
     remove: Sequence[Uri] = ()
     stale: Sequence[Uri] = ()
     fresh: Sequence["StaleDirectory"] = ()
+    move: Move | None = None
+    retag: Retag | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """position: the log position after which an index shows the commit; removed: records gone."""
+    """position: the log position after which an index shows the commit; removed: records gone.
+
+    moved: new addresses of what was moved. retagged: addresses that Retag spoke of. Both in order, directories
+    once, files and directories alike.
+    """
 
     position: int
     removed: int
+    moved: Sequence[Uri] = ()
+    retagged: Sequence[Uri] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +177,8 @@ class RecordStore(Protocol):
 
         Raises:
             ConflictError: a file where a directory is, or a directory where a file is.
+            NotFoundError: nothing lies where something is to be moved from or tagged.
+            AlreadyExistsError: something lies where something is to be moved to.
 
         """
         ...
@@ -314,60 +324,3 @@ class RecordStore(Protocol):
     async def aclose(self) -> None:
         """Finish what was begun and close the files."""
         ...
-
-
-class BlobStore(Protocol):
-    """Immutable bytes by their SHA-256; those that no record names are taken away some day."""
-
-    def filing(self) -> AbstractContextManager[None]:
-        """Open it around a put and the commit that names what was put: nothing of it is taken away before."""
-        ...
-
-    async def put(self, blobs: Sequence[bytes]) -> Sequence[str]:
-        """Store each, durably, and return the digests (64 hex digits) in order."""
-        ...
-
-    async def get(self, digest: str) -> bytes:
-        """Return the bytes.
-
-        Raises:
-            NotFoundError: no such blob.
-
-        """
-        ...
-
-    async def read(self, digests: Sequence[str]) -> Sequence[bytes | None]:
-        """Return the bytes of each, in order; None for one that is lost or cannot be read."""
-        ...
-
-
-async def body_of(record: Record, blobs: BlobStore) -> str:
-    """Return the whole text of a record: its blob, or the abstract where that is all there is.
-
-    Raises:
-        DamagedError: the blob is lost, or not what was stored. UnavailableError: the disk does not answer.
-
-    """
-    if not record.content:
-        return record.abstract
-    try:
-        blob = await blobs.get(record.content)
-    except (NotFoundError, DamagedError) as fault:
-        raise DamagedError(
-            f"the text of {record.uri.text!r} is lost on the server's disk; write it again, "
-            "or have the data restored from a backup",
-            {"resource": record.uri.text},
-        ) from fault
-    return blob.decode("utf-8", "replace")
-
-
-async def bodies_of(records: Sequence[Record], blobs: BlobStore) -> Sequence[str | None]:
-    """Return the whole text of each record, in order; None where its blob is lost or cannot be read."""
-    digests = list(dict.fromkeys(record.content for record in records if record.content))
-    blobs_of = dict(zip(digests, await blobs.read(digests), strict=True)) if digests else {}
-    bodies: list[str | None] = []
-    for record in records:
-        blob = blobs_of.get(record.content)
-        only = None if record.content else record.abstract
-        bodies.append(only if blob is None else blob.decode("utf-8", "replace"))
-    return bodies

@@ -4,7 +4,7 @@ from contextfind.domain.documents import Document, Section
 from contextfind.domain.records import Passage
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.parsing.reader import read_document
-from contextfind.ingestion.passages import PassageRules, context_line, cut, place_of
+from contextfind.ingestion.passages import PassageRules, context_line, cut, moved_line, place_of
 from contextfind.ingestion.splitting import weight
 
 RULES = PassageRules()
@@ -177,3 +177,24 @@ def test_a_document_without_sections_has_a_passage() -> None:
 def test_equal_input_gives_equal_passages() -> None:
     text = f"# A\n\n{LONG * 40}\n"
     assert passages(text) == passages(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "expected"),
+    [
+        ("a/b.md", "a/c.md", "a > b > Title > Part", "a > c > Title > Part"),
+        ("a/b.md", "x/y/b.md", "a > b", "x > y > b"),
+        ("a/b-c.md", "d.md", "a > b c > H > I", "d > H > I"),
+        ("long/a/b.md", "c/b.md", "b > Heading", "c > b > Heading"),  # its beginning was left out
+        ("a/b.md", "c/b.md", "something else", "something else"),
+        ("a/b.md", "c/b.md", "a > bad > H", "a > bad > H"),
+    ],
+)
+def test_a_context_line_moves_with_its_file(old, new, line, expected):
+    root = Uri("viking://resources")
+    assert moved_line(root.child(old), root.child(new), line, 200) == expected
+
+
+def test_a_moved_line_is_as_short_as_any_other():
+    here, there = Uri("viking://resources/a.md"), Uri("viking://resources/" + "x" * 150 + "/b.md")
+    assert moved_line(here, there, "a > " + "h" * 60, 200) == "b > " + "h" * 60

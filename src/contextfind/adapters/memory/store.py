@@ -43,10 +43,10 @@ class MemoryRecordStore:
     async def commit(self, commit: Commit) -> Committed:
         """See `RecordStore.commit`."""
         tree = self._tree.copy()
-        removed = tree.apply(commit)
+        done = tree.apply(commit)
         self._tree = tree
         await self._ring()
-        return Committed(tree.position, removed)
+        return done
 
     async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
         """See `RecordStore.add_vectors`."""

@@ -4,10 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from contextfind.domain.documents import make_passage
 from contextfind.domain.errors import ConflictError
-from contextfind.domain.records import Level, Passage, Record, RecordId, Vector
+from contextfind.domain.records import (
+    Level,
+    Passage,
+    Record,
+    RecordId,
+    Vector,
+    context_type_of,
+)
+from contextfind.domain.tags import retagged
 from contextfind.domain.uri import Uri
-from contextfind.ports.store import Commit, RecordDraft
+from contextfind.ports.moves import Move, Retag, missing, taken
+from contextfind.ports.store import Commit, Committed, RecordDraft
 
 Place = tuple[str, Uri, Level]
 
@@ -48,14 +58,16 @@ class Tree:
             self.position,
         )
 
-    def apply(self, commit: Commit) -> int:
-        """Do what the commit says, in place, and return how many records are gone.
+    def apply(self, commit: Commit) -> Committed:
+        """Do what the commit says, in place.
 
         Raises:
-            ConflictError: the tree is spoilt then; throw it away.
+            ConflictError, NotFoundError, AlreadyExistsError: the tree is spoilt then; throw it away.
 
         """
         removed = sum(self._remove(commit.account, uri) for uri in commit.remove)
+        moved = [] if commit.move is None else self._move(commit.account, commit.move)
+        tagged = [] if commit.retag is None else self._retag(commit, commit.retag)
         overtaken = {
             done.uri
             for done in commit.fresh
@@ -69,7 +81,7 @@ class Tree:
                 self._put(commit.account, draft, commit.now)
         self._settle_stale(commit)
         self.drop_loose_vectors()
-        return removed
+        return Committed(self.position, removed, moved, tagged)
 
     def keep(self, record: Record, passages: tuple[Passage, ...]) -> None:
         """Store a record with its passages and log it."""
@@ -119,6 +131,65 @@ class Tree:
             if place[0] != account or not place[1].is_under(uri)
         }
         return len(gone)
+
+    def _move(self, account: str, move: Move) -> list[Uri]:
+        found = self.under(account, move.source)
+        if not found:
+            raise missing(move.source)
+        if self.under(account, move.target):
+            raise taken(move.target)
+        self.check_kind(account, move.target, Level.DETAIL)
+        stale = {uri for holder, uri in self.stale if holder == account}
+        stale = {uri for uri in stale if uri.is_under(move.source)}
+        self.stale = {
+            place: mark
+            for place, mark in self.stale.items()
+            if place[0] != account or place[1] not in stale
+        }
+        for record in found:
+            self._take(move, record)
+            if record.level is Level.OVERVIEW and record.uri == move.source and record.content:
+                stale.add(move.source)
+        for uri in sorted(stale):
+            self.mark_stale(account, move.address(uri))
+        return list(dict.fromkeys(move.address(record.uri) for record in found))
+
+    def _take(self, move: Move, record: Record) -> None:
+        there = move.address(record.uri)
+        self.last_id += 1
+        new = RecordId(self.last_id)
+        del self.records[record.id], self.places[record.account, record.uri, record.level]
+        self.passages[new] = tuple(
+            _told(passage, move.relabel(record.uri, there, passage.context))
+            for passage in self.passages.pop(record.id)
+        )
+        self.arrived[new] = self.arrived.pop(record.id)
+        self.records[new] = replace(
+            record,
+            id=new,
+            owner=there.owner,
+            uri=there,
+            context_type=context_type_of(there),
+            abstract=move.abstract(record.uri, record.abstract),
+            origin=move.origin(record.origin),
+        )
+        self.places[record.account, there, record.level] = new
+        self.note(record.id)
+        self.note(new)
+
+    def _retag(self, commit: Commit, retag: Retag) -> list[Uri]:
+        found = self.under(commit.account, retag.uri)
+        if not retag.recursive:
+            found = [record for record in found if record.uri == retag.uri]
+        if not found:
+            raise missing(retag.uri)
+        found = [record for record in found if record.is_leaf or not retag.recursive]
+        for record in found:
+            tags = tuple(map(storable, retagged(record.tags, retag.tags, retag.mode)))
+            if tags != record.tags:
+                self.records[record.id] = replace(record, tags=tags, updated_at=commit.now)
+                self.note(record.id)
+        return list(dict.fromkeys(record.uri for record in found))
 
     def _settle_stale(self, commit: Commit) -> None:
         for done in commit.fresh:
@@ -220,6 +291,11 @@ def clean(passage: Passage) -> Passage:
         text=storable(passage.text),
         context=storable(passage.context),
     )
+
+
+def _told(passage: Passage, context: str) -> Passage:
+    """Return the passage with another context line."""
+    return make_passage(passage.ordinal, passage.heading, passage.text, storable(context))
 
 
 def _conflict(uri: Uri, reason: str) -> ConflictError:

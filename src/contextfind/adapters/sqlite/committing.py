@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contextfind.adapters.sqlite.conditions import at_or_below
+from contextfind.adapters.sqlite.rearranging import Rearrangement
 from contextfind.adapters.sqlite.rows import (
     microseconds,
     passage_rows,
@@ -30,11 +31,12 @@ def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
     """Do what the commit says; the caller undoes all of it on an error.
 
     Raises:
-        ConflictError: a file where a directory is, or a directory where a file is.
+        ConflictError, NotFoundError, AlreadyExistsError: see `RecordStore.commit`.
 
     """
     hand = _Hand(connection, commit)
     removed = sum(hand.remove(uri) for uri in commit.remove)
+    moved, tagged = hand.rearrange()
     overtaken = hand.overtaken()
     for draft in commit.put:
         if draft.level is Level.DETAIL or draft.uri not in overtaken:
@@ -44,7 +46,7 @@ def run_commit(connection: sqlite3.Connection, commit: Commit) -> Committed:
             hand.put(draft)
     hand.settle_stale()
     hand.drop_loose_vectors()
-    return Committed(last_position(connection), removed)
+    return Committed(last_position(connection), removed, moved, tagged)
 
 
 def store_vectors(connection: sqlite3.Connection, vectors: Sequence[tuple[str, Vector]]) -> int:
@@ -127,6 +129,14 @@ class _Hand:
         )
         self._bereft.update(above(uri))
         return len(found)
+
+    def rearrange(self) -> tuple[list[Uri], list[Uri]]:
+        """Move and tag what is to be; return the addresses of both."""
+        hand = Rearrangement(self._connection, self._account, self._rows)
+        move, tags = self._commit.move, self._commit.retag
+        moved = [] if move is None else hand.move(move)
+        self._bereft.update(() if move is None else above(move.source))
+        return moved, [] if tags is None else hand.retag(tags, self._now)
 
     def overtaken(self) -> set[Uri]:
         """Return the directories of `fresh` whose mark does not stand any more."""

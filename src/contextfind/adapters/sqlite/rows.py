@@ -68,7 +68,7 @@ def _record_of(row: RecordRow) -> Record:
         level=_LEVELS[row[4]],
         context_type=_KINDS[row[5]],
         abstract=row[6],
-        tags=_tags_of(row[7]),
+        tags=tags_of(row[7]),
         created_at=moment_of(row[8]),
         updated_at=moment_of(row[9]),
         content=row[10],
@@ -80,7 +80,8 @@ def _record_of(row: RecordRow) -> Record:
 
 
 @lru_cache(maxsize=1_024)  # the same few sets of tags come again and again
-def _tags_of(text: str) -> tuple[str, ...]:
+def tags_of(text: str) -> tuple[str, ...]:
+    """Undo `tags_text`."""
     return tuple(json.loads(text))
 
 
