@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from contextfind.domain.errors import Code
 from contextfind.server.auth import GUARDED
 from contextfind.server.envelope import STATUS_OF
+from contextfind.server.reading import BoundedReading
 from contextfind.server.rules import AuthMode
 from contextfind.server.wire.answers import Failure
 
@@ -20,6 +21,7 @@ ANYWHERE: tuple[Code, ...] = (
     "RESOURCE_EXHAUSTED",
     "INTERNAL",
     "UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
 )
 """What any route below /api/v1 may refuse with."""
 
@@ -48,7 +50,7 @@ def may_fail(
     told: the headers that only this route's success may have, by name.
     """
     by_status: dict[int, list[Code]] = {}
-    for code in (*ANYWHERE, *codes):
+    for code in dict.fromkeys((*ANYWHERE, *codes)):
         by_status.setdefault(STATUS_OF[code], []).append(code)
     refusals: dict[int | str, dict[str, Any]] = {
         status: _refusal(found) for status, found in sorted(by_status.items())
@@ -70,7 +72,7 @@ def operation_id(route: APIRoute) -> str:
     return "_".join([*map(str, route.tags), route.name])
 
 
-def room(name: str, route_class: type[APIRoute] = APIRoute) -> APIRouter:
+def room(name: str, route_class: type[APIRoute] = BoundedReading) -> APIRouter:
     """Return the router of all that lies below /api/v1/{name}.
 
     Routers stand side by side: the framework looks twice through each that lies within another one.

@@ -32,9 +32,7 @@ async def temp_upload(
 @router.post(
     "",
     response_model=Ok[Added],
-    responses=may_fail(
-        *AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "UNIMPLEMENTED", "DEADLINE_EXCEEDED"
-    ),
+    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "UNIMPLEMENTED"),
     openapi_extra=examples(ADD),
 )
 async def add(

@@ -28,7 +28,7 @@ router = room("search", Shortcut)
 @router.post(
     "/find",
     response_model=Ok[Found],
-    responses=may_fail("INVALID_URI", "DEADLINE_EXCEEDED", told=FIND_HEADERS),
+    responses=may_fail("INVALID_URI", told=FIND_HEADERS),
     openapi_extra=examples(FIND),
 )
 async def find(body: FindBody, request: Request, house: TheHouse, context: Context) -> Response:
@@ -45,7 +45,7 @@ async def find(body: FindBody, request: Request, house: TheHouse, context: Conte
 @router.post(
     "/search",
     response_model=Ok[Searched],
-    responses=may_fail("INVALID_URI", "DEADLINE_EXCEEDED", told=FIND_HEADERS),
+    responses=may_fail("INVALID_URI", told=FIND_HEADERS),
     openapi_extra=examples(SEARCH),
 )
 async def search(body: SearchBody, request: Request, house: TheHouse, context: Context) -> Response:

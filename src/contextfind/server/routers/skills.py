@@ -50,7 +50,7 @@ async def list_skills(
 @router.post(
     "",
     response_model=Ok[told.AddedSkills],
-    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION"),
     openapi_extra=examples(SKILL),
 )
 async def add(body: SkillBody, request: Request, house: TheHouse, tenant: Tenant) -> Response:
@@ -61,7 +61,7 @@ async def add(body: SkillBody, request: Request, house: TheHouse, tenant: Tenant
 @router.post(
     "/find",
     response_model=Ok[told.FoundSkills],
-    responses=may_fail("INVALID_URI", "DEADLINE_EXCEEDED", told=FIND_HEADERS),
+    responses=may_fail("INVALID_URI", told=FIND_HEADERS),
     openapi_extra=examples(SKILL_FIND),
 )
 async def find(
@@ -107,7 +107,7 @@ async def read(
 @router.put(
     "/{name}",
     response_model=Ok[told.AddedSkills],
-    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION", "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION"),
     openapi_extra=examples(SKILL_UPDATE),
 )
 async def update(

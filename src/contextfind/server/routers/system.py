@@ -30,7 +30,7 @@ async def status(premises: ThePremises, house: TheHouse, caller: Caller) -> Resp
 @router.post(
     "/wait",
     response_model=Ok[Queues],
-    responses=may_fail("DEADLINE_EXCEEDED"),
+    responses=may_fail(),
     openapi_extra=examples(WAIT),
 )
 async def wait(
