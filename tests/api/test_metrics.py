@@ -6,12 +6,14 @@ import logging
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from contextfind.config.model import EmbeddingSettings
 from contextfind.domain.identity import Identity
 from contextfind.server.bookkeeping import RequestLine
 from contextfind.server.rules import ServerRules
 from tests.api.caller import FIND, app_of, calling, error_of, result_of
 from tests.api.fake_house import FakeHouse
 from tests.api.living import living
+from tests.stubs.embedder import stub_embedder
 
 KEYS = ServerRules(api_key="tenant", root_api_key="root", metrics_key="scraper")
 
@@ -65,6 +67,7 @@ async def test_requests_are_counted_by_route_and_status_with_their_time(api) -> 
     assert buckets["+Inf"] == 1
     assert sorted(buckets.values()) == list(buckets.values())
     assert told["contextfind_requests_in_flight"][()] == 1  # the one that asks
+    assert told["contextfind_requests_waiting"][()] == 0
     assert told["contextfind_answer_bytes_total"][()] > 0
 
 
@@ -177,3 +180,18 @@ async def test_what_the_server_could_not_do_is_a_warning(caplog) -> None:
     async with calling(app_of(house)) as http:
         await http.post(FIND, json={"query": "x"})
     assert line_of(caplog, FIND)[0] == "WARNING"
+
+
+async def test_models_behind_http_are_told_with_their_calls_and_whether_they_are_down(
+    tmp_path,
+) -> None:
+    with stub_embedder() as model:
+        settings = EmbeddingSettings(
+            provider="openai", model="m", api_base=model.base_url, dimension=8
+        )
+        async with living(tmp_path / "data", embedding=settings) as http:
+            result_of(await http.post(FIND, json={"query": "x"}))
+            told = await scraped(http)
+    assert told["contextfind_model_calls_total"][("embedder",)] >= 1
+    assert told["contextfind_model_failures_total"][("embedder",)] == 0
+    assert told["contextfind_model_down"][("embedder",)] == 0

@@ -62,7 +62,7 @@ def create_app(
     mint = Mint() if mint is None else mint
     door = Door(open_house, rules.patience_seconds)
     keeper = Gatekeeper(rules, door, mint.timer)
-    closing, measures, routes = Closing(), Measures(), _routes()
+    closing, measures, seats, routes = Closing(), Measures(), Seats(rules), _routes()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -87,11 +87,11 @@ def create_app(
             Middleware(FailureBarrier),
             Middleware(AuditTrail),
             Middleware(Gate, keeper=keeper),
-            Middleware(Seating, seats=Seats(rules)),
+            Middleware(Seating, seats=seats),
             Middleware(BodyLimit, rules=rules),
         ],
     )
-    app.state.premises = Premises(rules, mint, door, keeper, closing, measures)
+    app.state.premises = Premises(rules, mint, door, keeper, closing, measures, seats)
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(RequestValidationError, answer_validation_error)
     return app

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from contextfind import __version__
 from contextfind.domain.figures import Figure, counter, gauge
 from contextfind.server.measures import BOUNDS, Kind, Latency, Measures
+from contextfind.server.seats import Seats
 
 _PROGRAM = "contextfind"
 _OWN_THREADS = Path(
@@ -26,12 +27,13 @@ _OWN_THREADS = Path(
 _FAMILIES = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily}
 
 
-async def exposition(measures: Measures, figures: Sequence[Figure]) -> bytes:
+async def exposition(measures: Measures, seats: Seats, figures: Sequence[Figure]) -> bytes:
     """Return the text of all figures: those of the house, of the requests, and of the process."""
     tasks = len(asyncio.all_tasks())
     mine = [
         gauge("info", f"Always 1; this is {_PROGRAM} {__version__}.", 1),
         gauge("requests_in_flight", "Requests that have no answer yet.", measures.in_flight),
+        gauge("requests_waiting", "Those of them that wait for their turn.", seats.waiting),
         counter("answer_bytes", "Bytes of all bodies of answers.", measures.body_bytes),
         gauge("event_loop_tasks", "Tasks of the event loop.", tasks),
     ]

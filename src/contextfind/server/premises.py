@@ -15,11 +15,12 @@ from contextfind.server.door import Door
 from contextfind.server.house import House
 from contextfind.server.measures import Measures
 from contextfind.server.rules import Mint, ServerRules
+from contextfind.server.seats import Seats
 
 
 @dataclass(frozen=True, slots=True)
 class Premises:
-    """One app's door, gatekeeper, rules and mint; its end, and what it counts."""
+    """One app's door, gatekeeper, rules and mint; its end, what it counts, its seats."""
 
     rules: ServerRules
     mint: Mint
@@ -27,6 +28,7 @@ class Premises:
     keeper: Gatekeeper
     closing: Closing
     measures: Measures
+    seats: Seats
 
 
 def premises_of(request: Request) -> Premises:

@@ -15,6 +15,7 @@ from contextfind.wiring.services import Workers
 
 _DATABASE = "contextfind.db*"  # with its log
 _INDEX = "index"
+_DOWN = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
 _PLAN = "plan_"  # so begin the index's counts of how probes were answered
 
 
@@ -36,6 +37,7 @@ class Measured:
             *self._of_index(),
             *await self._of_queues(),
             *self._of_work(),
+            *self._of_models(),
             Figure("data_bytes", "Bytes on disk, without blobs.", "gauge", sizes, "part"),
         ]
 
@@ -87,6 +89,23 @@ class Measured:
                 "counter",
                 asked,
                 "from",
+            ),
+        ]
+
+    def _of_models(self) -> Sequence[Figure]:
+        told = self.engines.board.standings()
+        calls = {one.name: one.calls for one in told}
+        failures = {one.name: one.failures for one in told}
+        down = {one.name: _DOWN[one.state] for one in told}
+        return [
+            Figure("model_calls", "Requests to a model behind HTTP.", "counter", calls, "model"),
+            Figure("model_failures", "Those of no use.", "counter", failures, "model"),
+            Figure(
+                "model_down",
+                "1 while it is left alone, 0.5 when the next call is to find out, else 0.",
+                "gauge",
+                down,
+                "model",
             ),
         ]
 

@@ -20,7 +20,7 @@ router = APIRouter(include_in_schema=False)
 async def metrics(request: Request, premises: ThePremises) -> Response:
     """Return what Prometheus reads; to who may see figures about all tenants together."""
     await premises.keeper.check_may_measure(request.headers, peer_of(request.scope))
-    text = await exposition(premises.measures, await _of_house(premises))
+    text = await exposition(premises.measures, premises.seats, await _of_house(premises))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
