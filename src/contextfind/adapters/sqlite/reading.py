@@ -73,25 +73,38 @@ def read_at(connection: sqlite3.Connection, scope: Scope, uri: Uri) -> list[Reco
     return [record for record in map(record_of, rows) if scope.allows(record)]
 
 
-def read_children(connection: sqlite3.Connection, scope: Scope, directory: Uri) -> list[Record]:
+def read_children(
+    connection: sqlite3.Connection,
+    scope: Scope,
+    directory: Uri,
+    limit: int | None = None,
+    offset: int = 0,
+) -> list[Record]:
     """Return what a directory lists, by name."""
+    where = conjunction([Condition("parent = ?", (directory.text,)), within(scope), _LISTED])
     rows = connection.execute(
-        f"{_RECORDS} WHERE account = ? AND parent = ? AND {_LISTED.sql} AND {owned(scope).sql}"
-        " ORDER BY name",
-        (scope.account, directory.text, scope.user),
+        f"{_RECORDS} WHERE {where.sql} ORDER BY name LIMIT ? OFFSET ?",
+        (*where.values, -1 if limit is None else limit, offset),
     )
-    return [record for record in map(record_of, rows) if scope.allows(record)]
+    return list(map(record_of, rows))
 
 
 def read_below(
-    connection: sqlite3.Connection, scope: Scope, directory: Uri, limit: int
+    connection: sqlite3.Connection,
+    scope: Scope,
+    directory: Uri,
+    limit: int,
+    depth: int | None = None,
 ) -> list[Record]:
-    """Return files and directories at any depth, by address."""
+    """Return files and directories, by address."""
+    slashes = "length(uri) - length(replace(uri, '/', ''))"  # of viking://a: two, of a/b three
+    deepest = len(directory.segments) + 1 + (depth or 0)
+    near = [] if depth is None else [Condition(f"{slashes} <= ?", (deepest,))]
     account = Condition("account = ?", (scope.account,))
     found: list[Record] = []
     for top in reach(scope, directory):
         area = below(top) if top == directory else at_or_below(top)
-        where = conjunction([account, area, _LISTED, owned(scope)])
+        where = conjunction([account, area, _LISTED, owned(scope), *near])
         rows = connection.execute(
             f"{_RECORDS} WHERE {where.sql} ORDER BY uri LIMIT ?", (*where.values, limit)
         )
