@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.stubs.loopback import Loopback, Reply, refuse
+from tests.stubs.loopback import Loopback, Reply, refuse, whole
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Turn:
 
     content: the message's content, a string or a list of parts. status, reason, headers: a refusal.
     message: instead of the whole message. raw: these bytes as the body. delay: seconds before
-    anything is sent; a server that is closed stops waiting.
+    anything is sent; a server that is closed stops waiting. cut: the connection is reset after so many bytes.
     """
 
     content: object = "ok"
@@ -53,6 +53,7 @@ class Turn:
     message: object = None
     raw: bytes | None = None
     delay: float = 0.0
+    cut: int | None = None
 
 
 HANG = Turn(delay=600.0)
@@ -100,7 +101,7 @@ class StubChat(Loopback):
         self.requests.append(asked)
         self.asked.set()
         turn = self.turns.popleft() if self.turns else self._usual(asked)
-        return turn.delay, lambda: self._given(asked, turn)
+        return turn.delay, lambda: whole(self._given(asked, turn), turn.cut)
 
     def _usual(self, asked: Asked) -> Turn:
         return self.always if isinstance(self.always, Turn) else self.always(asked)

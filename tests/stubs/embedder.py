@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.stubs.loopback import Loopback, Reply, refuse
+from tests.stubs.loopback import Loopback, Reply, refuse, whole
 
 Data = list[dict[str, object]]
 
@@ -20,6 +20,7 @@ class Fault:
 
     status, reason, headers: a refusal. raw: these bytes as the body. delay: seconds before
     anything is sent; a server that is closed stops waiting. spoil: changes `data` of a right answer.
+    cut: the connection is reset after so many bytes of the body.
     """
 
     status: int = 200
@@ -28,6 +29,7 @@ class Fault:
     raw: bytes | None = None
     delay: float = 0.0
     spoil: Callable[[Data], Data] | None = None
+    cut: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class StubEmbedder(Loopback):
         request = Recorded(path, headers, json.loads(content))
         self.requests.append(request)
         fault = self.faults.popleft() if self.faults else self.always or Fault()
-        return fault.delay, lambda: self._right_or_wrong(request, fault)
+        return fault.delay, lambda: whole(self._right_or_wrong(request, fault), fault.cut)
 
     def _right_or_wrong(self, request: Recorded, fault: Fault) -> Reply:
         if fault.raw is not None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.stubs.embedder import Fault
-from tests.stubs.loopback import Loopback, Reply, refuse
+from tests.stubs.loopback import Loopback, Reply, refuse, whole
 
 Score = Callable[[str, str], float | None]
 
@@ -100,7 +100,7 @@ class StubReranker(Loopback):
         asked = Asked(path, headers, content, json.loads(content))
         self.requests.append(asked)
         fault = self.faults.popleft() if self.faults else self.always or Fault()
-        return fault.delay, lambda: self._right_or_wrong(asked, fault)
+        return fault.delay, lambda: whole(self._right_or_wrong(asked, fault), fault.cut)
 
     def _right_or_wrong(self, asked: Asked, fault: Fault) -> Reply:
         if fault.raw is not None:

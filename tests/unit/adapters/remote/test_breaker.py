@@ -68,3 +68,35 @@ def test_a_cancelled_probe_makes_room_for_the_next(clock: Hands) -> None:
     breaker.admit()
     breaker.abandoned()
     assert breaker.admit()
+
+
+def test_calls_that_run_out_of_time_open_it_sooner(clock: Hands) -> None:
+    breaker = Breaker(failures=5, hangs=2, now=clock)
+    for _ in range(2):
+        breaker.admit()
+        clock.time += 10
+        breaker.failed(waited=10)
+    assert breaker.state is BreakerState.OPEN
+
+
+def test_a_call_that_runs_out_of_time_while_others_are_answered_is_one_failure_as_others(
+    clock: Hands,
+) -> None:
+    breaker = Breaker(failures=5, hangs=1, now=clock)
+    breaker.admit()
+    clock.time += 9
+    breaker.succeeded()
+    clock.time += 1
+    breaker.failed(waited=10)
+    assert breaker.state is BreakerState.CLOSED
+
+
+def test_a_probe_that_hangs_keeps_the_next_one_from_nothing(clock: Hands) -> None:
+    breaker = opened(clock)
+    admitted = []
+    for _ in range(20):
+        clock.time += 1
+        admitted.append(breaker.admit())
+        if len(admitted) == 12:
+            breaker.failed(waited=7)  # the first one, at last
+    assert [at for at, good in enumerate(admitted, 1) if good] == [5, 10, 15, 20]

@@ -165,6 +165,9 @@ def spoilt(numbers: object) -> Fault:
         (Fault(spoil=lambda data: [data[0], data[0]]), "index"),
         (Fault(raw=b'{"object": "list"}'), "data"),
         (Fault(raw=b"[]"), "data"),
+        (Fault(raw=b'{"data": [{"embedding": [1' + b"0" * 400 + b"]}]}"), "1 vectors"),
+        (spoilt([10**400] * 8), "no equally long lists of numbers"),
+        (spoilt([True, None] * 4), "not finite"),
     ],
 )
 async def test_a_vector_that_cannot_be_used_is_refused(
@@ -393,3 +396,112 @@ async def test_a_refused_picture_is_an_error_and_never_a_vector(
         await embedder_of(replace(SETTINGS, accepts_images=True)).embed_images(
             [Image("image/png", b"x")]
         )
+
+
+async def test_a_query_is_given_up_within_its_own_time_and_so_are_those_that_wait_for_a_place(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(delay=60)
+    embedder = embedder_of(replace(SETTINGS, query_seconds=0.3), timeout=60)
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    calls = [embedder.embed([str(at)], "query") for at in range(32)]
+    ends = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(end, ProviderError) for end in ends)
+    assert len(stub.requests) == PLACES
+    assert clock() - began < 10  # 16 places of .3 s one after the other, were each waited for
+    with pytest.raises(ProviderError, match=r"is down \(no answer within 0\.3 s\)"):
+        await embedder.embed(["at once"], "query")
+    assert len(stub.requests) == PLACES
+    documents = embedder.standings[1]
+    assert (documents.name, documents.state, documents.calls) == ("model_documents", "closed", 0)
+
+
+async def test_while_a_probe_is_under_way_nobody_waits_for_its_place(
+    stub: StubEmbedder, sleeper: Sleeper
+) -> None:
+    settings = EndpointSettings(stub.base_url, 60, concurrency=1)
+    hasty = Breaker(failures=1, rest_seconds=0.05)
+    embedder = OpenAIEmbedder(SETTINGS, settings, hasty, Patience(sleeper))
+    stub.faults += [Fault(500), Fault(delay=60)]
+    with pytest.raises(ProviderError):
+        await embedder.embed(["opens it"], "query")
+    await asyncio.sleep(0.06)
+    probe = asyncio.create_task(embedder.embed(["probe"], "query"))
+    while len(stub.requests) < 2:  # noqa: ASYNC110 - the stub has no bell
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.06)
+    with pytest.raises(ProviderError, match="is down"):
+        await embedder.embed(["other"], "query")
+    probe.cancel()
+    await asyncio.gather(probe, return_exceptions=True)
+    assert (await embedder.embed(["again"], "query")).shape == (1, 8)
+    await embedder.aclose()
+
+
+UNLEARNT = replace(SETTINGS, dimension=None)
+
+
+@pytest.mark.parametrize("fault", [Fault(503), Fault(401, f"bad key {KEY}")])
+async def test_with_vectors_that_it_made_a_model_that_fails_is_opened(
+    fault: Fault, stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = fault
+    embedder = embedder_of(replace(UNLEARNT, model="nomic:v1.5"))
+    assert f"answered {fault.status}" in await embedder.open("openai:nomic:v1.5:8:recipe1")
+    assert embedder.dimension == 8
+    assert embedder.fingerprint == "openai:nomic:v1.5:8:recipe1"
+    stub.always = None
+    assert (await embedder.embed(["x"], "query")).shape == (1, 8)
+
+
+@pytest.mark.parametrize(
+    "known", [None, "openai:other:8:recipe1", "openai:m:8:recipe2", "openai:m::recipe1", ""]
+)
+async def test_without_them_its_dimension_has_to_be_learnt(
+    known: str | None, stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(503)
+    with pytest.raises(ProviderError, match="503"):
+        await embedder_of(UNLEARNT).open(known)
+
+
+async def test_what_trying_again_does_not_change_stops_the_first_start(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    stub.always = Fault(503)
+    assert "503" in await embedder_of().open()  # the dimension is configured, and it may pass
+    stub.always = Fault(404, "the model 'm' does not exist")
+    with pytest.raises(ProviderError, match="404: the model 'm' does not exist"):
+        await embedder_of().open()
+    stub.always = None
+    with pytest.raises(ProviderError, match="8 numbers instead of 16"):
+        await embedder_of(replace(SETTINGS, dimension=16)).open()
+
+
+async def test_another_model_behind_the_same_name_is_noticed(
+    stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    embedder = embedder_of(UNLEARNT)
+    await embedder.open()
+    stub.dimension = 12
+    with pytest.raises(ProviderError, match="12 numbers instead of 8"):
+        await embedder.embed(["x"], "document")
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+async def test_the_size_of_numbers_does_not_matter(
+    size: float, stub: StubEmbedder, embedder_of: Opener
+) -> None:
+    def resized(data: Data) -> Data:
+        return [{**one, "embedding": [size * value for value in vector_of(one)]} for one in data]
+
+    stub.faults.append(Fault(spoil=resized))
+    (row,) = await embedder_of().embed(["x"], "document")
+    assert np.allclose(row, unit(stub.vector("x")), atol=1e-6)
+
+
+def vector_of(item: dict[str, object]) -> list[float]:
+    vector = item["embedding"]
+    assert isinstance(vector, list)
+    return vector
