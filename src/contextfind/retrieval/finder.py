@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from contextfind.domain.errors import InvalidArgumentError, UnavailableError
@@ -28,6 +29,7 @@ from contextfind.retrieval.uses import Count, uncounted
 from contextfind.retrieval.walk import HierarchicalRetriever
 
 LONGEST_QUERY = 20_000  # characters; taking the words of more would hold up everybody else
+MOST_READ = 32 * 1024 * 1024  # bytes of the texts in one answer; a hundred usual files have one MiB
 _WORDS_ONLY = "searched by words only"  # so begins the note; clients may look for it
 _REWORDED = 100  # characters of a planned query that a reason names
 
@@ -100,7 +102,7 @@ class Finder:
             found, told = await self._selected(request), ()
         bodies: Sequence[str | None] = [None] * len(found)
         if question.read_content:
-            bodies = await self._bodies([one.record for one in found])
+            bodies = await self._bodies([one.record for one in found], request.notes)
             request.stages.mark("read_ms")
         return replace(
             shelve([one.shown(body) for one, body in zip(found, bodies, strict=True)]),
@@ -216,13 +218,18 @@ class Finder:
         known = await self._with.store.known(scope, targets)
         return [uri for uri, there in zip(targets, known, strict=True) if not there]
 
-    async def _bodies(self, records: Sequence[Record]) -> Sequence[str | None]:
-        """Return the body of each hit, which counts as a use; None where it cannot be read."""
-        bodies = await bodies_of(records, self._with.blobs)
-        for record, body in zip(records, bodies, strict=True):
+    async def _bodies(self, records: Sequence[Record], notes: list[str]) -> Sequence[str | None]:
+        """Return the body of each hit, which counts as a use; None where it cannot be read, or is too much."""
+        together = accumulate(record.size for record in records)
+        fit = max(sum(size <= MOST_READ for size in together), 1)
+        bodies = await bodies_of(records[:fit], self._with.blobs)
+        for record, body in zip(records, bodies, strict=False):
             if body is not None:
                 self._with.count(record.id)
-        return bodies
+        left = len(records) - len(bodies)
+        if left > 0:
+            notes.append(f"the texts of the last {left} hits would be too much for one answer")
+        return [*bodies, *[None] * left]
 
 
 def _asks(question: FindQuestion) -> bool:

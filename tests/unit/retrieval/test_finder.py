@@ -20,6 +20,7 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import Calibration, ScoreRules
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Commit, Hits, Probe, Purpose, RecordDraft
+from contextfind.retrieval import finder
 from contextfind.retrieval.finder import LONGEST_QUERY, Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.uses import Count, uncounted
@@ -160,6 +161,22 @@ async def test_content_is_read_and_a_lost_body_keeps_its_hit(house: House) -> No
     by_name = {hit.uri.name: hit for hit in result.resources}
     assert by_name["backup.md"].content == TEXTS["viking://resources/ops/backup.md"]
     assert by_name["rollback.md"].content is None
+
+
+async def test_texts_that_are_too_much_for_one_answer_are_left_out_from_the_end(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = FindQuestion("release backup", read_content=True, limit=10)
+    first, second = (await house.finder().find(ANN, question)).resources
+    size = sum(len((hit.content or "").encode()) for hit in (first, second))
+    for most, second_is_read in ((size, True), (size - 1, False), (0, False)):
+        monkeypatch.setattr(finder, "MOST_READ", most)
+        found = await house.finder().find(ANN, question)
+        assert [hit.uri for hit in found.resources] == [first.uri, second.uri]
+        assert found.resources[0].content == first.content
+        assert found.resources[1].content == (second.content if second_is_read else None)
+        told = "the texts of the last 1 hits would be too much for one answer"
+        assert found.notes == ([] if second_is_read else [told])
 
 
 async def test_a_dead_embedder_leaves_the_words_and_a_note(house: House) -> None:
