@@ -13,6 +13,8 @@ DATA ?=
 ARGS ?=
 N ?= 10000
 EXAMPLES ?= 150
+ROUNDS ?= 100
+SEED ?= 1
 MINUTES ?= 10
 
 # Installed is what these stamps say; a changed pyproject.toml installs again.
@@ -51,7 +53,7 @@ endef
 help: ## this list
 	@echo "contextfind, from a checkout:"; echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-…)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)  MINUTES=10 (fuzz-parsers)"
+	@echo; echo "Variables: PYTHON=python3.12  VENV=.venv  DATA=\"DIR…\" ARGS=\"--help\" (bench-…)  N=10000 (bench-speed)  EXAMPLES=150 (fuzz-api)  MINUTES=10 (fuzz-parsers; soak 15)"
 
 $(BIN)/python:
 	@$(FIND_PYTHON); echo "Making $(VENV) with $$($$found --version)"; "$$found" -m venv "$(VENV)"
@@ -104,6 +106,10 @@ fuzz-api: $(FUZZ_STAMP) ## thousands of generated requests against a running ser
 fuzz-parsers: $(FUZZ_STAMP) ## each parser under fire for MINUTES=10, two at a time (ARGS="--only zip,uri")
 	@nice $(BIN)/python -m tests.fuzz.parsers --minutes $(MINUTES) $(ARGS)
 
+.PHONY: crash
+crash: $(DEV_STAMP) ## kill -9 under mixed traffic, start, hold to what was promised (ROUNDS=100 SEED=1)
+	@$(BIN)/python -m tests.crash --rounds $(ROUNDS) --seed $(SEED)
+
 .PHONY: lint
 lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
 	$(BIN)/ruff format --check .
@@ -136,6 +142,11 @@ bench-sessions: $(DEV_STAMP) ## what search finds of committed conversations, wi
 .PHONY: bench-speed
 bench-speed: $(DEV_STAMP) ## finds, start, memory, ingest and disk over N generated documents (N=10000)
 	@$(BIN)/python -m tests.benchmark.speed --documents $(N) $(ARGS)
+
+.PHONY: soak
+soak: MINUTES = 15
+soak: $(DEV_STAMP) ## a day of mixed traffic in MINUTES=15: what a server holds must stay as it is
+	@nice $(BIN)/python -m tests.soak.run --minutes $(MINUTES) $(ARGS)
 
 .PHONY: docs
 docs: $(DEV_STAMP) ## check the documentation: links, commands, rooms, terms
