@@ -65,6 +65,7 @@ class House:
                     (make_passage(0, "Steps", text, uri.name),),
                     tags=("team=ops",) if "ops" in address else (),
                     content=content,
+                    size=len(text.encode()),
                 )
             )
         await self.store.commit(Commit("acme", NOON, put=drafts))
