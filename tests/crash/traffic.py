@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 TAGS = (("state=draft", "state=final"), ("team=ops", "team=dev"))  # one of each at most
 FOLDERS, FILES = 2, 3  # few addresses, so that they are written again and again
-TREE = (3, 20)  # files of an ingest: more than a batch, sometimes
+TREES = 2
+TREE = (2, 3, 4, 5, 18)  # files of an ingest: more than a batch, sometimes
 SESSIONS = 2
 PATIENCE = 120.0  # seconds until an answer; far less on any machine
 
@@ -26,6 +27,15 @@ def page(rng: random.Random, marker: str) -> str:
     """Return a text that is found by its marker."""
     paragraph = f"Paragraph about topic{rng.randrange(7)} of the handbook. " * rng.randint(1, 12)
     return f"# Note\n\n{paragraph}\n\n## End\n\n{marker} closes it.\n"
+
+
+def packed(texts: Mapping[str, str]) -> tuple[str, bytes, str]:
+    """Return a zip of files as a form takes it."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, text in texts.items():
+            archive.writestr(name, text)
+    return ("notes.zip", stream.getvalue(), "application/zip")
 
 
 def marker_of(text: str) -> str:
@@ -105,8 +115,8 @@ class Client:
             (self._replace, 4),
             (self._append, 4),
             (self._remove, 2),
-            (self._remove_folder, 1),
-            (self._ingest, 1),
+            (self._remove_folder, 2),
+            (self._ingest, 2),
             (self._say, 4),
             (self._commit, 2),
             (self._forget, 1),
@@ -160,25 +170,24 @@ class Client:
             self._do(Operation("delete tree", below), "DELETE", "/api/v1/fs", params=asked)
 
     def _ingest(self) -> None:
-        folder = f"{self.root}/t{self._next()}"
-        texts = {
-            f"n{n}.md": page(self._rng, self._marker()) for n in range(self._rng.randint(*TREE))
-        }
+        """Add a tree, or add it again with other files: what it brought before and does not bring now goes."""
+        folder = f"{self.root}/t{self._rng.randrange(TREES)}"
+        before = {uri for uri in self.ledger.known if uri.startswith(f"{folder}/")}
+        if before & self.ledger.late:
+            return
+        count = self._rng.choice(TREE)
+        texts = {f"n{n}.md": page(self._rng, self._marker()) for n in range(count)}
         tags = tuple(sorted(self._tags() or ()))
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            for name, text in texts.items():
-                archive.writestr(name, text)
-        file = ("notes.zip", packed.getvalue(), "application/zip")
-        upload = self._call("POST", "/api/v1/resources/temp_upload", files={"file": file})
         wait = self._rng.random() < 0.5
+        upload = self._call("POST", "/api/v1/resources/temp_upload", files={"file": packed(texts)})
         body = {
             "temp_file_id": upload["temp_file_id"],
             "to": folder,
             "tags": list(tags),
             "wait": wait,
         }
-        changes = {f"{folder}/{name}": Page(text, tags) for name, text in texts.items()}
+        changes: dict[str, Thing | None] = dict.fromkeys(before)
+        changes |= {f"{folder}/{name}": Page(text, tags) for name, text in texts.items()}
         operation = Operation("ingest+wait" if wait else "ingest", changes, late=not wait)
         self._do(operation, "POST", "/api/v1/resources", json=body)
 

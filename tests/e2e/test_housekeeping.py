@@ -127,6 +127,7 @@ def fewer_blobs(data: Path, before: int) -> bool:
     return len(blobs(data)) < before
 
 
+@pytest.mark.slow  # test_fault_points has one that dies there
 def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
     tmp_path: Path,
 ) -> None:

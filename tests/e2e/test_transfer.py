@@ -117,7 +117,8 @@ def stored(directory: Path) -> int:
         return int(count)
 
 
-@pytest.mark.parametrize("blocks", [1, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_fault_points has one that dies inside a block
+@pytest.mark.parametrize("blocks", [1, 4])
 def test_an_import_killed_in_the_middle_is_carried_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: int
 ) -> None:
