@@ -167,7 +167,8 @@ async def test_content_is_read_and_a_lost_body_keeps_its_hit(house: House) -> No
 async def test_texts_that_are_too_much_for_one_answer_are_left_out_from_the_end(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    question = FindQuestion("release backup", read_content=True, limit=10)
+    ops = [Uri("viking://resources/ops")]
+    question = FindQuestion("release backup", targets=ops, read_content=True, limit=10)
     first, second = (await house.finder().find(ANN, question)).resources
     size = sum(len((hit.content or "").encode()) for hit in (first, second))
     for most, second_is_read in ((size, True), (size - 1, False), (0, False)):
