@@ -25,7 +25,8 @@ from contextfind.domain.uri import ROOT, Uri
 from contextfind.ingestion.adding import AddRequest
 from contextfind.ingestion.settling import Settled
 from contextfind.ingestion.writing import WriteMode, Written
-from contextfind.ports import Job, JobState, Key
+from contextfind.ports import Committed as Commitment
+from contextfind.ports import Job, JobState, Key, Move, Retag
 from contextfind.retrieval.browsing import Entry, Listing
 from contextfind.server.auth import digest_of
 from contextfind.sessions.commit import Committed
@@ -74,6 +75,7 @@ class FakeTree:
     texts: dict[tuple[str, Uri], str] = field(default_factory=dict)
     folders: set[tuple[str, Uri]] = field(default_factory=set)
     tags: dict[Uri, tuple[str, ...] | None] = field(default_factory=dict)
+    retags: list[Retag] = field(default_factory=list)
 
     async def read(self, identity: Identity, uri: Uri) -> str:
         if (identity.account, uri) in self.folders:
@@ -141,6 +143,28 @@ class FakeTree:
         if (identity.account, uri) in self.folders:
             raise ConflictError(f"{uri.text!r} exists", {"resource": uri.text})
         self.folders.add((identity.account, uri))
+
+    async def move(self, identity: Identity, source: Uri, target: Uri) -> Commitment:
+        move = Move(source, target, lambda _old, _new, line: line)
+        account = identity.account
+        texts = {p: t for p, t in self.texts.items() if p[0] == account and p[1].is_under(source)}
+        folders = {p for p in self.folders if p[0] == account and p[1].is_under(source)}
+        if not texts and not folders:
+            raise NotFoundError(f"nothing is stored at {source.text!r}", {"resource": source.text})
+        if (account, target) in {*self.texts, *self.folders}:
+            raise AlreadyExistsError(f"{target.text!r} exists", {"resource": target.text})
+        self.folders = self.folders - folders | {(account, move.address(p[1])) for p in folders}
+        for place, text in texts.items():
+            del self.texts[place]
+            self.texts[account, move.address(place[1])] = text
+        moved = sorted(move.address(place[1]) for place in (*texts, *folders))
+        return Commitment(7, 0, moved=moved)
+
+    async def retag(self, identity: Identity, retag: Retag) -> Commitment:
+        await self.stat(identity, retag.uri)
+        self.retags.append(retag)
+        found = [one.uri for one in self._all(identity) if one.uri.is_under(retag.uri)]
+        return Commitment(8, 0, retagged=found if retag.recursive else [retag.uri])
 
     async def _folder(self, identity: Identity, uri: Uri) -> None:
         if uri != ROOT and not (await self.stat(identity, uri)).is_directory:
@@ -227,6 +251,13 @@ class FakeSettling:
         self.patience: list[float | None] = []
         self.answer = Settled(0, 0, "")
         self.seconds = 0.0
+        self.positions: list[int] = []
+        self.follows = True
+
+    async def followed(self, position: int, seconds: float) -> bool:
+        assert seconds > 0
+        self.positions.append(position)
+        return self.follows
 
     async def settle(
         self,

@@ -20,9 +20,6 @@ async def test_an_unknown_path_is_not_found(api, path):
     [
         ("POST", "/api/v1/search/grep"),
         ("POST", "/api/v1/search/recall"),
-        ("POST", "/api/v1/fs/mv"),
-        ("GET", "/api/v1/fs/attrs"),
-        ("POST", "/api/v1/fs/attrs/set_tags"),
         ("GET", "/api/v1/content/download"),
         ("GET", "/api/v1/observer/system"),
         ("GET", "/api/v1/stats/memories"),

@@ -15,6 +15,11 @@ WRITE: Mapping[str, object] = {
     "more text at its end": {"uri": FILE, "content": "Tell the on-call.\n", "mode": "append"},
 }
 
+REINDEX: Mapping[str, object] = {
+    "everything the caller may see": {},
+    "a part of the tree, as a task": {"uri": DIRECTORY, "wait": False},
+}
+
 FIND: Mapping[str, object] = {
     "a question": {"query": "How do I roll back a release?"},
     "only files of one directory, with their text": {
@@ -92,6 +97,22 @@ UNUSED: Mapping[str, object] = {"whatever earlier clients send": {"contexts": [F
 
 MKDIR: Mapping[str, object] = {
     "a directory": {"uri": "viking://resources/handbook/drafts", "description": "Not yet agreed."}
+}
+
+MOVE: Mapping[str, object] = {
+    "a directory, to another name": {
+        "from_uri": "viking://resources/handbook/drafts",
+        "to_uri": "viking://resources/handbook/ideas",
+    }
+}
+SET_TAGS: Mapping[str, object] = {
+    "these and no others": {"uri": FILE, "tags": ["team=ops", "lang=en", "state=final"]},
+    "one more, for every file of a directory": {
+        "uri": DIRECTORY,
+        "tags": ["kind=handbook"],
+        "mode": "append",
+        "recursive": True,
+    },
 }
 
 ADD: Mapping[str, object] = {

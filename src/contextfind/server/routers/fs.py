@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from contextfind.server.envelope import ok
-from contextfind.server.examples import DIRECTORY, MKDIR
+from contextfind.server.examples import DIRECTORY, MKDIR, MOVE, SET_TAGS
+from contextfind.server.following import until_followed
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
-from contextfind.server.premises import Tenant, TheHouse
+from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.wire.answers import Line, Made, Ok, Page, Removed, Stat
 from contextfind.server.wire.body import Place, address
 from contextfind.server.wire.content import MkdirBody, RemoveParams
@@ -19,6 +20,17 @@ from contextfind.server.wire.listing import (
     View,
     lines,
     stat,
+)
+from contextfind.server.wire.moving import (
+    Attrs,
+    MoveBody,
+    Moved,
+    Tagged,
+    TagsBody,
+    attrs,
+    moved,
+    retag_of,
+    tagged,
 )
 
 router = room("fs")
@@ -69,6 +81,51 @@ async def mkdir(body: MkdirBody, house: TheHouse, tenant: Tenant) -> Response:
     uri = address("uri", body.uri, tenant)
     await house.writer.mkdir(tenant, uri, body.description)
     return ok({"uri": uri.text}, headers=body.ignored_header())
+
+
+@router.post(
+    "/mv",
+    response_model=Ok[Moved],
+    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT", "DEADLINE_EXCEEDED"),
+    openapi_extra=examples(MOVE),
+)
+async def mv(
+    body: MoveBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Move a file, or a directory with all that is in it; finds know of it when this is answered.
+
+    Tags, times and summaries come along, and nothing is read or parsed again. A text is embedded again only
+    where names have changed that its passages are told with: the file's own, and those of directories below
+    the outermost one.
+    """
+    source = address("from_uri", body.from_uri, tenant)
+    target = address("to_uri", body.to_uri, tenant)
+    done = await house.writer.move(tenant, source, target)
+    await until_followed(request, premises, house, done.position)
+    return ok(moved(source, target, done.moved), headers=body.ignored_header())
+
+
+@router.get("/attrs", response_model=Ok[Attrs], responses=may_fail(*AT_ADDRESS))
+async def attributes(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
+    """Return what may be set of an address: its tags."""
+    return ok(attrs(await house.browser.stat(tenant, address("uri", uri, tenant))))
+
+
+@router.post(
+    "/attrs/set_tags",
+    response_model=Ok[Tagged],
+    responses=may_fail(*AT_ADDRESS, "DEADLINE_EXCEEDED"),
+    openapi_extra=examples(SET_TAGS),
+)
+async def set_tags(
+    body: TagsBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Set the tags of a file, of a directory, or of all files below it; filters see them when this is answered."""
+    retag = retag_of(body, address("uri", body.uri, tenant))
+    done = await house.writer.retag(tenant, retag)
+    entry = await house.browser.stat(tenant, retag.uri)
+    await until_followed(request, premises, house, done.position)
+    return ok(tagged(retag, done.retagged, entry), headers=body.ignored_header())
 
 
 @router.delete("", response_model=Ok[Removed], responses=may_fail(*AT_ADDRESS, "CONFLICT"))

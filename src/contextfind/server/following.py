@@ -1,0 +1,26 @@
+"""Answering a change when finds know of it: at its new address, with its other tags, and no more with the old ones."""
+
+from fastapi import Request
+
+from contextfind.domain.errors import DeadlineExceededError
+from contextfind.server.house import House
+from contextfind.server.premises import Premises
+from contextfind.server.seats import aside
+
+
+async def until_followed(request: Request, premises: Premises, house: House, position: int) -> None:
+    """Wait until finds know what was committed at a position of the log.
+
+    Raises:
+        DeadlineExceededError: not within the time the server allows; it is committed all the same.
+        UnavailableError: the server is stopping; finds know of it after the restart.
+
+    """
+    seconds = premises.rules.answer_seconds
+    async with aside(request), premises.closing.ends_wait("finds know of it after its restart"):
+        if not await house.settling.followed(position, seconds):
+            raise DeadlineExceededError(
+                f"done, but finds do not know of it after {seconds:g} s; wait for it with "
+                "POST /api/v1/system/wait",
+                {"retryable": False},
+            )
