@@ -34,7 +34,8 @@ class DirectoryLock:
 
         """
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            # For its owner alone: it will hold everybody's texts. One that is there keeps its rights.
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock.acquire()
             (self._directory / OWNER_NAME).write_text(f"{os.getpid()}\n", encoding="ascii")
         except Timeout:

@@ -46,3 +46,14 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(FailedPreconditionError, match="cannot be written"):
         DirectoryLock(tmp_path / "file").acquire()
+
+
+def test_a_directory_that_is_made_is_its_owners_alone_and_one_that_is_there_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    with DirectoryLock(tmp_path / "new"):
+        assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o750)
+    with DirectoryLock(tmp_path / "old"):
+        assert (tmp_path / "old").stat().st_mode & 0o777 == 0o750
