@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A file: its text and its tags."""
+    """A file: its text and its tags.
+
+    brought: whether the last ingest of the tree around it brought it; the next one without it takes it away.
+    """
 
     text: str
     tags: tuple[str, ...] = ()
+    brought: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from tests.crash.crowd import Crowd
 from tests.crash.program import ForkedServer
 
 # the index is written and bodies are swept in every pause of the traffic
-IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}
+IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1", "CONTEXTFIND_LOG__LEVEL": "WARNING"}
 MOMENTS = ("traffic", "pause", "start", "resuming")
 _WEIGHTS = (82, 10, 4, 4)
 _MOST_ANSWERS = 40  # in a round, before the kill

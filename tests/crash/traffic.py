@@ -116,6 +116,9 @@ class Client:
             (self._append, 4),
             (self._remove, 2),
             (self._remove_folder, 2),
+            (self._move, 2),
+            (self._move_folder, 1),
+            (self._retag, 2),
             (self._ingest, 2),
             (self._say, 4),
             (self._commit, 2),
@@ -163,17 +166,16 @@ class Client:
             self._do(Operation("delete", {uri: None}), "DELETE", "/api/v1/fs", params={"uri": uri})
 
     def _remove_folder(self) -> None:
-        folders = sorted({uri.rsplit("/", 1)[0] for uri in self._pages()})
-        for folder in self._rng.sample(folders, min(len(folders), 1)):
-            below = {uri: None for uri in self._pages() if uri.startswith(f"{folder}/")}
+        for folder in self._folders():
             asked = {"uri": folder, "recursive": True}
-            self._do(Operation("delete tree", below), "DELETE", "/api/v1/fs", params=asked)
+            gone = Operation("delete tree", dict.fromkeys(self._below(folder)))
+            self._do(gone, "DELETE", "/api/v1/fs", params=asked)
 
     def _ingest(self) -> None:
         """Add a tree, or add it again with other files: what it brought before and does not bring now goes."""
         folder = f"{self.root}/t{self._rng.randrange(TREES)}"
-        before = {uri for uri in self.ledger.known if uri.startswith(f"{folder}/")}
-        if before & self.ledger.late:
+        there = {uri for uri in self.ledger.known if uri.startswith(f"{folder}/")}
+        if there & self.ledger.late:
             return
         count = self._rng.choice(TREE)
         texts = {f"n{n}.md": page(self._rng, self._marker()) for n in range(count)}
@@ -186,10 +188,36 @@ class Client:
             "tags": list(tags),
             "wait": wait,
         }
-        changes: dict[str, Thing | None] = dict.fromkeys(before)
-        changes |= {f"{folder}/{name}": Page(text, tags) for name, text in texts.items()}
+        pages = self._pages()
+        changes: dict[str, Thing | None] = {uri: None for uri in there if pages[uri].brought}
+        changes |= {f"{folder}/{name}": Page(text, tags, True) for name, text in texts.items()}
         operation = Operation("ingest+wait" if wait else "ingest", changes, late=not wait)
         self._do(operation, "POST", "/api/v1/resources", json=body)
+
+    def _move(self) -> None:
+        for uri, page in self._one_of(self._pages()):
+            self._take_to(f"{self.root}/m{self._next()}/{uri.rsplit('/', 1)[1]}", {uri: page}, uri)
+
+    def _move_folder(self) -> None:
+        for folder in self._folders():
+            self._take_to(f"{self.root}/m{self._next()}", self._below(folder), folder)
+
+    def _take_to(self, target: str, pages: Mapping[str, Page], source: str) -> None:
+        changes: dict[str, Thing | None] = dict.fromkeys(pages)
+        changes |= {
+            target + uri.removeprefix(source): Page(page.text, page.tags)
+            for uri, page in pages.items()
+        }
+        kind = "move" if source in pages else "move tree"
+        asked = {"from_uri": source, "to_uri": target}
+        self._do(Operation(kind, changes), "POST", "/api/v1/fs/mv", json=asked)
+
+    def _retag(self) -> None:
+        for uri, page in self._one_of(self._pages()):
+            tags = self._tags() or ()
+            change = {uri: Page(page.text, tuple(sorted(tags)), page.brought)}
+            asked = {"uri": uri, "tags": list(tags), "mode": "replace"}
+            self._do(Operation("tag", change), "POST", "/api/v1/fs/attrs/set_tags", json=asked)
 
     def _say(self) -> None:
         name = f"session {self.name}-{self._rng.randrange(SESSIONS)}"
@@ -255,6 +283,15 @@ class Client:
             for name, thing in self.ledger.known.items()
             if isinstance(thing, Page) and name not in self.ledger.late
         }
+
+    def _folders(self) -> Iterable[str]:
+        """Return a directory with files that no task works on, or none when there is none."""
+        busy = {uri.rsplit("/", 1)[0] for uri in self.ledger.late}
+        folders = sorted({uri.rsplit("/", 1)[0] for uri in self._pages()} - busy)
+        return self._rng.sample(folders, min(len(folders), 1))
+
+    def _below(self, folder: str) -> dict[str, Page]:
+        return {uri: page for uri, page in self._pages().items() if uri.startswith(f"{folder}/")}
 
     def _all_talks(self) -> dict[str, Talk]:
         return {n: thing for n, thing in self.ledger.known.items() if isinstance(thing, Talk)}
