@@ -13,7 +13,7 @@
   - UnimplementedError          UNIMPLEMENTED        known to the API, not built here
   - UnavailableError            UNAVAILABLE          an engine or a model does not answer
     - DamagedError              UNAVAILABLE          the disk does not give back what was stored
-    - DiskFullError             UNAVAILABLE          the disk takes no more
+    - DiskRefusesError          UNAVAILABLE          the disk is full or read-only
     - DeadlineExceededError     DEADLINE_EXCEEDED
   - ConfigError                 FAILED_PRECONDITION  ov.conf or the environment; only at start
 """
@@ -132,16 +132,16 @@ class DamagedError(UnavailableError):
         super().__init__(message, {**(details or {}), "retryable": False})
 
 
-class DiskFullError(UnavailableError):
-    """The disk takes no more: what asked for it has changed nothing, and will work when there is room.
+class DiskRefusesError(UnavailableError):
+    """The disk takes nothing: what asked for it has changed nothing, and will work once it does.
 
-    `details["retryable"]` is true.
+    state: what it is, as in `is full`. `details["retryable"]` is true.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, state: str) -> None:
         super().__init__(
-            "the disk of the server is full: this was not written, what was written before is there; make "
-            "room and send it again",
+            f"the disk of the server {state}: this was not written, what was written before is there; "
+            "when that is mended, send it again",
             {"retryable": True},
         )
 

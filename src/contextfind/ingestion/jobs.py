@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from contextfind.domain.errors import (
     ContextFindError,
     DeadlineExceededError,
-    DiskFullError,
+    DiskRefusesError,
     NotFoundError,
     UnavailableError,
 )
@@ -23,7 +23,7 @@ from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
 
-_ROOM_SECONDS = 1.0  # between two looks whether a full disk takes something again
+_ROOM_SECONDS = 1.0  # between two looks whether a disk takes something again
 
 
 @dataclass(slots=True)
@@ -225,16 +225,16 @@ class Jobs:
         await self._end(running, ended)
 
     async def _result(self, running: _Running) -> Mapping[str, object]:
-        """Carry the job out, again and again where the disk is full: it was accepted, and what is done is done."""
+        """Carry the job out, again and again while the disk takes nothing: it was accepted."""
         told = False
         while True:
             try:
                 return await running.errand.carry_out(running.job, running)
-            except DiskFullError:
+            except DiskRefusesError as fault:
                 if not told:
-                    _log.warning("task %s waits for room on the disk", running.job.id)
+                    _log.warning("task %s waits for the disk: %s", running.job.id, fault)
                 told = True
-                await running.note("waiting for room on the disk")
+                await running.note("waiting for the disk")
                 await asyncio.sleep(_ROOM_SECONDS)
 
     async def _end(self, running: _Running, ended: Job) -> None:

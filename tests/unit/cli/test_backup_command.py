@@ -1,7 +1,9 @@
 import asyncio
+import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from contextfind.config.load import load_settings
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
+from contextfind.transfer.manifest import manifest_text, read_manifest
 from contextfind.wiring import House
 from contextfind.wiring.backups import take_backup
 from contextfind.wiring.housekeeping import Rooms
@@ -202,6 +205,26 @@ def test_a_backup_never_mixes_with_anything_else(place: Path) -> None:
     result = call("backup", str(place / "saved"), "--data", str(place / "nothing"))
     assert result.exit_code == 2
     assert "there is no data" in result.stderr
+
+
+@pytest.mark.parametrize("outside", ["/evil", "../../evil", "blobs/../../evil", "a/./b", ""])
+def test_R127_a_backup_that_leads_out_of_the_directory_is_refused(  # noqa: N802 - a case
+    place: Path, outside: str
+) -> None:
+    saved = place / "saved"
+    manifest = read_manifest((saved / "manifest.json").read_text())
+    listing = saved / manifest.listing.path
+    first, *rest = listing.read_text().splitlines(keepends=True)
+    lines = json.dumps({**json.loads(first), "to": outside}) + "\n" + "".join(rest)
+    listing.write_text(lines)
+    sha256 = hashlib.sha256(lines.encode()).hexdigest()
+    changed = replace(manifest.listing, size=len(lines), sha256=sha256)
+    (saved / "manifest.json").write_text(manifest_text(replace(manifest, listing=changed)))
+    result = call("restore", str(saved), "--data", str(place / "new"))
+    assert result.exit_code == 1
+    assert "the list of files is not what was written" in result.stderr
+    assert not (place / "new").exists()
+    assert not (place.parent / "evil").exists()
 
 
 def test_what_the_data_has_lost_is_named_and_the_backup_keeps_it(place: Path) -> None:

@@ -9,7 +9,7 @@ from contextfind.adapters.memory.sources import MemorySource
 from contextfind.domain.errors import (
     ContextFindError,
     DeadlineExceededError,
-    DiskFullError,
+    DiskRefusesError,
     InvalidArgumentError,
     InvalidUriError,
     NotFoundError,
@@ -128,7 +128,7 @@ class FullDisk(MemoryJobStore):
     async def save(self, job: Job) -> None:
         if self.refusals > 0:
             self.refusals -= 1
-            raise DiskFullError
+            raise DiskRefusesError("is full")
         await super().save(job)
 
 
@@ -140,7 +140,7 @@ async def test_a_job_that_finds_the_disk_full_waits_for_room_and_is_done_then(
     class Filling(MemorySource):
         async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
             if store.refusals > 0:
-                raise DiskFullError
+                raise DiskRefusesError("is full")
             return await super().read(paths)
 
     async with household() as house:
@@ -152,7 +152,7 @@ async def test_a_job_that_finds_the_disk_full_waits_for_room_and_is_done_then(
         ended = await house.jobs.finished(ANN, job.id, 10)
         assert (ended.state, ended.error) == (JobState.COMPLETED, None)
         assert await house.browser.read(ANN, DOCS.child("a.md")) == "the quokka"
-        assert caplog.text.count("waits for room on the disk") == 1
+        assert caplog.text.count("waits for the disk") == 1
         saved = await store.get(ANN, job.id)
         assert saved is not None
         assert saved.state is JobState.COMPLETED

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contextfind.adapters.sqlite.committing import last_position
-from contextfind.adapters.sqlite.database import FILE_NAME, is_full
+from contextfind.adapters.sqlite.database import FILE_NAME, refused
 from contextfind.adapters.sqlite.records import FINGERPRINT
 from contextfind.adapters.sqlite.schema import MIGRATIONS
 from contextfind.domain.errors import FailedPreconditionError, UnavailableError
@@ -115,8 +115,8 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if is_full(error):  # the disk of the copy, that is: the data are only read
-            raise UnavailableError("there is no room for the copy of the database") from error
+        if state := refused(error):  # that of the copy: the data are only read
+            raise UnavailableError(f"the disk of the backup {state}") from error
         raise UnavailableError(f"the database cannot be copied: {error}") from error
     except OSError as error:
         raise UnavailableError(f"the database cannot be copied: {error.strerror}") from error

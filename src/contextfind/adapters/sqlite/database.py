@@ -13,12 +13,20 @@ from contextfind.adapters.sqlite.readers import Readers
 from contextfind.adapters.sqlite.rows import CURE
 from contextfind.adapters.sqlite.schema import migrate
 from contextfind.adapters.sqlite.writer import Writer
-from contextfind.domain.errors import DamagedError, DiskFullError, UnavailableError
+from contextfind.domain.errors import DamagedError, DiskRefusesError, UnavailableError
 
 T = TypeVar("T")
 
 _SHRINKABLE = "PRAGMA auto_vacuum = INCREMENTAL"
 FILE_NAME = "contextfind.db"
+_REFUSALS = {
+    sqlite3.SQLITE_FULL: "is full",
+    sqlite3.SQLITE_READONLY: "is read-only",
+    sqlite3.SQLITE_IOERR_WRITE: "cannot be written",
+    sqlite3.SQLITE_IOERR_FSYNC: "cannot be written",
+    sqlite3.SQLITE_IOERR_TRUNCATE: "cannot be written",
+    sqlite3.SQLITE_IOERR_SHMSIZE: "cannot be written",
+}
 _PRIMARY = 0xFF  # the bits of an error code that say what it is; those above say more
 _READERS = 2  # as many as cores; a read holds the GIL while it makes records anyway
 _BUSY_SECONDS = 5.0  # somebody else (a backup, a shell) holds the file
@@ -203,15 +211,18 @@ def _translated() -> Iterator[None]:
     except sqlite3.Error as error:
         if is_damage(error):
             raise DamagedError(f"{FILE_NAME} is damaged ({error}); {CURE}") from error
-        if is_full(error):
-            raise DiskFullError from error
+        if state := refused(error):
+            raise DiskRefusesError(state) from error
         raise UnavailableError(f"the database does not answer: {error}") from error
 
 
-def is_full(error: sqlite3.Error) -> bool:
-    """Whether the disk has no room; then the transaction is lost, and the writer's own error names the cause."""
+def refused(error: sqlite3.Error) -> str:
+    """Return why the disk takes nothing, as in `is full`; empty for other errors.
+
+    A transaction that was lost has the writer's own error, which names the cause.
+    """
     codes = (getattr(one, "sqlite_errorcode", 0) for one in (error, error.__cause__))
-    return sqlite3.SQLITE_FULL in codes
+    return next((_REFUSALS[code] for code in codes if code in _REFUSALS), "")
 
 
 def is_damage(error: sqlite3.Error) -> bool:
