@@ -14,6 +14,7 @@ from contextfind.domain.errors import (
     ConflictError,
     InvalidArgumentError,
     NotFoundError,
+    ResourceExhaustedError,
 )
 from contextfind.domain.filters import Tagged
 from contextfind.domain.records import ContextType, Level, Record
@@ -226,3 +227,17 @@ async def test_tags_that_are_there_change_nothing(store: RecordStore) -> None:
     assert (await all_of(store), done.position) == (before, position)
     with pytest.raises(NotFoundError):
         await store.commit(Commit("acme", LATER, retag=Retag(NEWS, ("a=1",))))
+
+
+async def test_too_much_at_once_is_refused_whole(
+    store: RecordStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for engine in ("memory.tree", "sqlite.rearranging"):
+        monkeypatch.setattr(f"contextfind.adapters.{engine}.MOST", 5)
+    before = await all_of(store)
+    whole = Retag(Uri("viking://resources"), ("a=1",), recursive=True)
+    for commit in (moving(DOCS, NEWS), Commit("acme", LATER, retag=whole)):
+        with pytest.raises(ResourceExhaustedError, match="one by one"):
+            await store.commit(commit)
+    assert await all_of(store) == before
+    await store.commit(moving(DOCS.child("deep"), NEWS))

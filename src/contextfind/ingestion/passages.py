@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contextfind.domain.context_line import JOINT
 from contextfind.domain.documents import Document, Section, make_passage
@@ -50,6 +51,7 @@ class _Chunk:
     bare: bool = False  # a heading with nothing of its own, or the head of a class
 
 
+@lru_cache(maxsize=64)  # all passages of a file that moves ask for the same two
 def place_of(uri: Uri) -> str:
     """Return the way to a file as a person would say it: `projects > atlas > release notes`.
 

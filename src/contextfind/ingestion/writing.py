@@ -188,6 +188,7 @@ class Writer:
         Raises:
             NotFoundError: nothing is there. AlreadyExistsError: something is where it should go.
             InvalidArgumentError: it would lie in itself. ConflictError: a file is where a directory must be.
+            ResourceExhaustedError: it is too much for one commit.
 
         """
         for place in (source, target):
@@ -210,10 +211,10 @@ class Writer:
         """Give a file or directory other tags, or every file below it; no text is embedded again.
 
         Raises:
-            NotFoundError: nothing is there.
+            NotFoundError: nothing is there. ResourceExhaustedError: it is too much for one commit.
 
         """
-        check_place(identity, retag.uri)
+        check_place(identity, retag.uri, whole_scope=True)
         async with self.alone(identity, retag.uri):
             return await self._desk.commit(
                 Commit(identity.account, self._desk.clock(), retag=retag)

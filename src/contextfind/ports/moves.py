@@ -3,9 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from contextfind.domain.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from contextfind.domain.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+    ResourceExhaustedError,
+)
 from contextfind.domain.tags import TagMode
 from contextfind.domain.uri import Uri
+
+# Records of one Move or Retag: two to three seconds of work, in which nobody else can write.
+MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,4 +89,12 @@ def missing(uri: Uri) -> NotFoundError:
     """Return the error for an address where nothing lies."""
     return NotFoundError(
         f"nothing is stored at {uri.text!r}", {"resource": uri.text, "type": "resource"}
+    )
+
+
+def too_many(uri: Uri) -> ResourceExhaustedError:
+    """Return the error for an address where more lies than is changed at once."""
+    return ResourceExhaustedError(
+        f"more than {MOST} records lie at and below {uri.text!r}; take the directories in it one by one",
+        {"resource": uri.text, "most": MOST},
     )

@@ -16,7 +16,7 @@ from contextfind.domain.records import (
 )
 from contextfind.domain.tags import retagged
 from contextfind.domain.uri import Uri
-from contextfind.ports.moves import Move, Retag, missing, taken
+from contextfind.ports.moves import MOST, Move, Retag, missing, taken, too_many
 from contextfind.ports.store import Commit, Committed, RecordDraft
 
 Place = tuple[str, Uri, Level]
@@ -133,9 +133,7 @@ class Tree:
         return len(gone)
 
     def _move(self, account: str, move: Move) -> list[Uri]:
-        found = self.under(account, move.source)
-        if not found:
-            raise missing(move.source)
+        found = _some(self.under(account, move.source), move.source)
         if self.under(account, move.target):
             raise taken(move.target)
         self.check_kind(account, move.target, Level.DETAIL)
@@ -181,9 +179,7 @@ class Tree:
         found = self.under(commit.account, retag.uri)
         if not retag.recursive:
             found = [record for record in found if record.uri == retag.uri]
-        if not found:
-            raise missing(retag.uri)
-        found = [record for record in found if record.is_leaf or not retag.recursive]
+        found = [r for r in _some(found, retag.uri) if r.is_leaf or not retag.recursive]
         for record in found:
             tags = tuple(map(storable, retagged(record.tags, retag.tags, retag.mode)))
             if tags != record.tags:
@@ -291,6 +287,15 @@ def clean(passage: Passage) -> Passage:
         text=storable(passage.text),
         context=storable(passage.context),
     )
+
+
+def _some(found: list[Record], uri: Uri) -> list[Record]:
+    """Return what lies somewhere, when it is something and not too much."""
+    if not found:
+        raise missing(uri)
+    if len(found) > MOST:
+        raise too_many(uri)
+    return found
 
 
 def _told(passage: Passage, context: str) -> Passage:

@@ -9,7 +9,7 @@ from contextfind.domain.documents import make_passage
 from contextfind.domain.records import Level, context_type_of
 from contextfind.domain.tags import retagged
 from contextfind.domain.uri import Uri
-from contextfind.ports.moves import Move, Retag, missing, taken
+from contextfind.ports.moves import MOST, Move, Retag, missing, taken, too_many
 
 _SPOKEN_OF = "SELECT id, uri, level, abstract, origin, content, tags FROM records"
 _Row = tuple[int, str, int, str, str, str, str]  # in the order of _SPOKEN_OF
@@ -75,11 +75,13 @@ class Rearrangement:
 
     def _at(self, area: Condition, uri: Uri) -> list[_Row]:
         found: list[_Row] = self._connection.execute(
-            f"{_SPOKEN_OF} WHERE account = ? AND {area.sql} ORDER BY uri, level",
-            (self._account, *area.values),
+            f"{_SPOKEN_OF} WHERE account = ? AND {area.sql} ORDER BY uri, level LIMIT ?",
+            (self._account, *area.values, MOST + 1),
         ).fetchall()
         if not found:
             raise missing(uri)
+        if len(found) > MOST:
+            raise too_many(uri)
         return found
 
     def _any(self, uri: Uri) -> bool:
