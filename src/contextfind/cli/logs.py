@@ -2,12 +2,13 @@
 
 import json
 import logging
-import queue
 import sys
+import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from logging.handlers import QueueHandler, QueueListener
+from typing import TextIO
 
 from contextfind.config.model import LogSettings
 from contextfind.server.audit import log as audit
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 CHATTY = ("uvicorn", "httpx", "httpcore", "asyncio")  # their info lines tell a person nothing
+LOOK_SECONDS = 0.1  # a line is written so soon; a killed process takes those with it
 MOST_WAITING = 10_000  # lines, some 5 MB; more wait only while nobody reads stderr, and are dropped
 
 
@@ -52,41 +54,64 @@ def logs_written(settings: LogSettings) -> Iterator[None]:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if settings.format == "json" else logging.Formatter(TEXT))
-    lines: queue.SimpleQueue[logging.LogRecord] = queue.SimpleQueue()
-    listener = QueueListener(lines, handler)
-    listener.start()
-    _say_by(_Outbox(lines, handler), settings)
+    outbox = _Outbox(handler)
+    writer = threading.Thread(target=outbox.write_lines, name="log", daemon=True)
+    writer.start()
+    _say_by(outbox, settings)
     try:
         yield
     finally:
         _say_by(handler, settings)
-        listener.stop()
+        outbox.end()
+        writer.join()
 
 
-class _Outbox(QueueHandler):
-    """Hands lines over as they are: what they say is worked out by the thread that writes them."""
+class _Outbox(logging.Handler):
+    """Takes lines as they are; what they say is worked out by the thread that writes them.
 
-    def __init__(
-        self, lines: "queue.SimpleQueue[logging.LogRecord]", straight: logging.Handler
-    ) -> None:
-        super().__init__(lines)
-        self._lines = lines
+    That thread is woken for warnings only, and else looks by itself: waking it for every request costs each of
+    them a change of threads.
+    """
+
+    def __init__(self, straight: "logging.StreamHandler[TextIO]") -> None:
+        super().__init__()
         self._straight = straight
+        self._lines: deque[logging.LogRecord] = deque()
         self._dropped = 0
+        self._wake = threading.Event()
+        self._ended = False
 
-    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        return record
-
-    def enqueue(self, record: logging.LogRecord) -> None:
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Take the line; without the lock of other handlers, for a deque needs none."""
         if record.name == audit.name:  # has no gaps, so an answer waits for it
-            self._straight.handle(record)
-        elif self._lines.qsize() >= MOST_WAITING:
+            return bool(self._straight.handle(record))
+        if len(self._lines) >= MOST_WAITING:
             self._dropped += 1
-        else:
-            if self._dropped:
-                self._lines.put(_gap(self._dropped))
-                self._dropped = 0
-            self._lines.put(record)
+            return True
+        if self._dropped:
+            self._lines.append(_gap(self._dropped))
+            self._dropped = 0
+        self._lines.append(record)
+        if record.levelno >= logging.WARNING:
+            self._wake.set()
+        return True
+
+    def write_lines(self) -> None:
+        """Write what comes until the end."""
+        while not self._ended:
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
+            self._write()
+        self._write()
+
+    def end(self) -> None:
+        """Have the thread write what is there, and return."""
+        self._ended = True
+        self._wake.set()
+
+    def _write(self) -> None:
+        while self._lines:
+            self._straight.handle(self._lines.popleft())
 
 
 def _gap(lines: int) -> logging.LogRecord:
