@@ -29,6 +29,7 @@ from contextfind.domain.filters import (
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.reindexing import Extent
 from contextfind.ports.store import (
     Backlog,
     Commit,
@@ -640,6 +641,44 @@ async def test_records_are_embedded_again_and_logged_with_those_that_share_a_tex
     }
 
 
+async def test_a_part_of_the_tree_is_logged_again_but_not_what_others_own(store: Store) -> None:
+    names = ["resources/d/a", "resources/d/b", "resources/e", "user/ann/n", "user/ben/n"]
+    await store.commit(writing(*(draft(name, name) for name in names)))
+    await store.commit(writing(draft("resources/d/a", "x"), account="bolt"))
+    before = await store.position()
+    assert await store.log_again("acme", at("resources/d"), "ann") == before + 2
+    again = [change.record for change in await store.changes(before, 9)]
+    assert paths([record for record in again if record]) == names[:2]
+    before = await store.position()
+    assert await store.log_again("acme", ROOT, "ann") == before + 4
+    assert await store.log_again("acme", at("resources/none"), "ann") == before + 4
+
+
+async def test_the_extent_of_a_part_of_the_tree_counts_and_names_what_lacks_vectors(
+    store: Store,
+) -> None:
+    parts = [
+        draft("resources/d/a", "x", "y"),
+        draft("resources/d/b", "x"),
+        draft("resources/e", "z"),
+    ]
+    await store.commit(writing(*parts, draft("resources/d/empty"), draft("user/ben/n", "y")))
+    await store.add_vectors([(digests(parts[1])[0], unit(1))])
+    assert await store.extent("acme", at("resources/d"), "ann", 9) == Extent(
+        2, 1, [at("resources/d/a")]
+    )
+    assert await store.extent("acme", ROOT, "ann", 1) == Extent(3, 2, [at("resources/d/a")])
+    assert await store.extent("bolt", ROOT, "ann", 9) == Extent(0, 0, [])
+
+
+async def test_directories_below_an_address_are_marked_stale(store: Store) -> None:
+    put = (folder("resources/d/a"), folder("resources/d/b"), folder("user/ben/n"))
+    await store.commit(writing(*put, draft("resources/d/a/f", "x")))
+    assert await store.mark_stale("acme", at("resources/d/b"), "ann") == 1
+    assert await store.mark_stale("acme", ROOT, "ann") == 2
+    assert paths(await store.stale(9)) == ["resources/d/a", "resources/d/b"]
+
+
 async def test_the_fingerprint_is_remembered(store: Store) -> None:
     assert await store.fingerprint() is None
     await store.set_fingerprint("hash/8")
@@ -714,6 +753,13 @@ async def test_children_are_files_and_directories_by_name(store: Store) -> None:
     assert paths(listed) == ["resources/C", "resources/d", "resources/d2", "resources/中"]
     assert [record.level for record in listed] == [2, 0, 2, 2]
     assert await store.children(ANN, at("resources/none")) == []
+    assert paths(await store.children(ANN, at("resources"), 2)) == ["resources/C", "resources/d"]
+    assert paths(await store.children(ANN, at("resources"), 2, 1)) == [
+        "resources/d",
+        "resources/d2",
+    ]
+    assert paths(await store.children(ANN, at("resources"), None, 3)) == ["resources/中"]
+    assert await store.children(ANN, at("resources"), 2, 4) == []
 
 
 async def test_below_goes_to_any_depth_by_address(store: Store) -> None:
@@ -736,6 +782,19 @@ async def test_below_goes_to_any_depth_by_address(store: Store) -> None:
         "resources/d/e",
         "resources/d/e-f",
     ]
+    assert paths(await store.below(ANN, at("resources"), 10, 1)) == ["resources/d", "resources/d-e"]
+    assert paths(await store.below(ANN, at("resources"), 10, 2)) == [
+        "resources/d",
+        "resources/d-e",
+        "resources/d/e",
+        "resources/d/e-f",
+    ]
+    assert paths(await store.below(ANN, ROOT, 3, 3)) == [
+        "resources/d",
+        "resources/d-e",
+        "resources/d/e",
+    ]
+    assert await store.below(ANN, ROOT, 10, 1) == []
 
 
 async def test_a_scope_shows_only_its_account_its_user_and_its_targets(store: Store) -> None:

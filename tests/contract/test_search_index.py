@@ -4,6 +4,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import (
@@ -52,7 +54,28 @@ async def _embedded() -> SearchIndex:
     return await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer())
 
 
-ENGINES: dict[str, MakeIndex] = {"embedded": _embedded, "memory": _memory}
+async def _standing() -> SearchIndex:
+    """Return one that took the place of another."""
+
+    async def opening(_: Path) -> EmbeddedIndex:
+        return await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer())
+
+    async def log(after: int, limit: int) -> Sequence[Change]:
+        raise AssertionError(f"there is no log after {after}, of {limit}")
+
+    async def step(position: int) -> None:
+        raise AssertionError(f"there is no position {position}")
+
+    index = await StandingIndex.open(Path("nowhere"), opening)
+    await index.rebuild(log, step)
+    return index
+
+
+ENGINES: dict[str, MakeIndex] = {
+    "embedded": _embedded,
+    "memory": _memory,
+    "standing": _standing,
+}
 
 
 @pytest.fixture(params=sorted(ENGINES))

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME
+from contextfind.config.model import EmbeddingSettings
 from tests.api.caller import error_of, result_of
 from tests.api.living import Tenant, Town, living, town
 from tests.damage import cut, flip, spoil_pages
+from tests.stubs.embedder import stub_embedder
 
 NOTES = "viking://resources/notes"
 PADDING = "padding " * 300  # more than half a page of the database: accounts share none
@@ -211,7 +213,11 @@ async def test_R056_a_damaged_index_is_built_anew_from_the_store_and_said_so(
     await filled(tmp_path)
     damage(tmp_path / "index")
     async with living(tmp_path) as http:
-        await check_all_found(Tenant(http))
+        me = Tenant(http)
+        await check_all_found(me)
+        result = result_of(await me.post("/api/v1/content/reindex", {"uri": "viking://"}))
+        assert result["failed_records"] == 0
+        await check_all_found(me)
     lines = [one.getMessage() for one in caplog.records if "is built anew" in one.getMessage()]
     assert len(lines) == 1, caplog.text
 
@@ -247,6 +253,25 @@ async def test_a_write_ahead_log_cut_in_the_middle_gives_what_was_before_and_the
             assert result_of(await me.get("content/read", uri=uri(number))) == note(number)
         await me.write(uri(7), note(7))
     assert "it is built anew" in caplog.text
+
+
+async def test_R060_vectors_of_4096_numbers_are_found_before_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    with stub_embedder(4_096) as stub:
+        remote = {"provider": "openai", "model": "m", "api_base": stub.base_url}
+        embedding = EmbeddingSettings.model_validate(remote)
+        for start in range(2):
+            async with living(tmp_path, embedding=embedding) as http:
+                me = Tenant(http)
+                if start == 0:
+                    await me.fill({uri(number): note(number) for number in range(3)})
+                found = await me.uris(query="harbour", level=2)
+                assert sorted(found) == [uri(number) for number in range(3)]
+                status = result_of(await me.get("system/status"))
+                assert status["counts"]["files"] == 3
+                assert status["embedder"]["dimension"] == 4_096
+                assert status["backlog"] == {"texts": 0, "directories": 0}
 
 
 async def two_accounts(place: Town, files: int = 30) -> tuple[Tenant, Tenant]:

@@ -33,6 +33,7 @@ class EmbeddingWorker:
     failing: why the embedder gives nothing at the moment; empty while it works.
     refusing: what it will not embed and why, when nothing else is left to do; tried again at the
         next start, and when it works again after it gave nothing at all.
+    idle_at: where the log stood when it last found nothing to do; what came later may still be embedded.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class EmbeddingWorker:
         self.embedded = 0
         self.failing = ""
         self.refusing = ""
+        self.idle_at = -1
         self._refused: set[str] = set()  # digests
         self._last_refusal = ""
         self._in_a_row = 0
@@ -79,6 +81,8 @@ class EmbeddingWorker:
                 self._refused.clear()  # it was not the texts that were wrong
             self.failing, pause = "", _PATIENCE[0]
             if not found:
+                self.idle_at = position
+                self._pulse.beat()
                 await self._store.wait_beyond(position)
 
     async def _embed_some(self) -> bool:

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
-from contextfind.domain.errors import DamagedError, InvalidArgumentError, UnavailableError
+from contextfind.domain.errors import DamagedError, UnavailableError
 from contextfind.domain.records import RecordId
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, RecordStore, SearchIndex
+from contextfind.ports.index import handed_over
 
 _log = logging.getLogger(__name__)
 
@@ -113,22 +113,13 @@ class Follower:
         return bool(changes)
 
     async def _hand_over(self, changes: Sequence[Change]) -> None:
-        try:
-            await self._index.follow(changes)
-        except InvalidArgumentError:  # nothing of it was taken
-            for change in changes:
-                await self._hand_over_one(change)
-
-    async def _hand_over_one(self, change: Change) -> None:
-        """Hand over a change; one whose vectors are damaged without them, and have those made anew.
+        """Have changes followed; vectors that are damaged are made anew.
 
         Once for each record: an embedder that gives the like again is not asked for ever.
         """
-        try:
-            await self._index.follow([change])
-        except InvalidArgumentError as refusal:
-            await self._index.follow([replace(change, vectors=None)])
-            _log.warning("damaged vectors, made anew: %s", refusal)
-            if change.id not in self._sent_back:
-                self._sent_back.add(change.id)
-                await self._store.embed_again([change.id])
+        refused = await handed_over(self._index, changes)
+        again = [record for record in refused if record not in self._sent_back]
+        if again:
+            _log.warning("repaired: damaged vectors of %d records are made anew", len(again))
+            self._sent_back.update(again)
+            await self._store.embed_again(again)

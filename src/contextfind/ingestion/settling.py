@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.pulse import Pulse
-from contextfind.ports import RecordStore, SearchIndex
+from contextfind.ports import Backlog, RecordStore, SearchIndex
 
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
@@ -57,7 +57,7 @@ class Settling:
             backlog = await self._store.backlog(account, under, user)
             if told is not None:
                 told(backlog.texts)
-            failing = self._worker.failing or self._worker.refusing if backlog.texts else ""
+            failing = self._hopeless(backlog)
             waiting = backlog.directories or (backlog.texts and not failing)
             if not waiting:
                 note = f"{backlog.texts} texts wait for the embedder: {failing}" if failing else ""
@@ -73,6 +73,12 @@ class Settling:
     async def followed(self, position: int, seconds: float) -> bool:
         """Wait until finds know what was committed at a position of the log; say whether they do."""
         return await self._indexed(position, asyncio.get_running_loop().time() + seconds)
+
+    def _hopeless(self, backlog: Backlog) -> str:
+        """Return why the texts of a backlog will get no vectors soon, empty where they will, or are none."""
+        worker = self._worker
+        refusing = worker.refusing if worker.idle_at >= backlog.position else ""
+        return worker.failing or refusing if backlog.texts else ""
 
     async def _indexed(self, target: int, end: float | None) -> bool:
         """Return when the index has come to a position of the log, or at `end`; say whether it has."""

@@ -1,16 +1,29 @@
 """Search over passages by meaning and by words; the one door for a search engine."""
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import Filter
-from contextfind.domain.records import Vector
+from contextfind.domain.records import RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.ports.hits import Hit, Hits
 from contextfind.ports.store import Change
 
-__all__ = ["SUPPORTERS", "Dialogue", "Hit", "Hits", "Probe", "SearchIndex", "conversed"]
+__all__ = [
+    "SUPPORTERS",
+    "ChangeLog",
+    "Dialogue",
+    "Hit",
+    "Hits",
+    "Probe",
+    "RebuildableIndex",
+    "SearchIndex",
+    "Step",
+    "conversed",
+    "handed_over",
+]
 
 Result = TypeVar("Result")
 # Questions of which each depends on the answers before: yields probes, is sent their hits, returns what came of it.
@@ -95,6 +108,56 @@ class SearchIndex(Protocol):
     async def aclose(self) -> None:
         """Make what was followed durable and let go of threads, files and sockets."""
         ...
+
+
+class ChangeLog(Protocol):
+    """A store's log, as `RecordStore.changes` gives it."""
+
+    async def __call__(self, after: int, limit: int) -> Sequence[Change]:
+        """Return at most `limit` entries after a position."""
+        ...
+
+
+class Step(Protocol):
+    """Told how far work has come; it may take its time, and the work waits."""
+
+    async def __call__(self, position: int) -> None:
+        """Hear the position that was reached."""
+        ...
+
+
+class RebuildableIndex(SearchIndex, Protocol):
+    """An index that can be thrown away while it answers."""
+
+    async def rebuild(self, log: ChangeLog, step: Step) -> Sequence[RecordId]:
+        """Build it anew from the beginning of the log, beside itself; searches see the old one or the new one.
+
+        Returns the records whose vectors are damaged: those are found by words only. The new one takes its place when it knows all that the old one does, and is as fast. Cancelled or failed,
+        the old one stays. A second caller waits for the first, and has it built again.
+
+        Raises:
+            UnavailableError: the log or the disk does not answer.
+
+        """
+        ...
+
+
+async def handed_over(index: SearchIndex, changes: Sequence[Change]) -> Sequence[RecordId]:
+    """Have changes followed; return the records whose vectors were refused, and which were followed without."""
+    try:
+        await index.follow(changes)
+    except InvalidArgumentError:  # nothing of it was taken
+        return [change.id for change in changes if await _refused(index, change)]
+    return []
+
+
+async def _refused(index: SearchIndex, change: Change) -> bool:
+    try:
+        await index.follow([change])
+    except InvalidArgumentError:
+        await index.follow([replace(change, vectors=None)])
+        return True
+    return False
 
 
 async def conversed(index: SearchIndex, dialogue: Dialogue[Result]) -> Result:

@@ -7,6 +7,7 @@ from typing import Protocol
 from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.jobs import Jobs
+from contextfind.ingestion.reindexing import Reindexing
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.skills import SkillWriter
 from contextfind.ingestion.writing import Writer
@@ -53,6 +54,8 @@ class House(Protocol):
     def skills(self) -> Skills: ...  # noqa: D102
     @property
     def jobs(self) -> Jobs: ...  # noqa: D102
+    @property
+    def reindexing(self) -> Reindexing: ...  # noqa: D102
     @property
     def settling(self) -> Settling: ...  # noqa: D102
     @property

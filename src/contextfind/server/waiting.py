@@ -86,7 +86,14 @@ async def until_ended(house: House, identity: Identity, job_id: str, patience: P
 
 
 async def until_added(house: House, identity: Identity, job: Job, patience: Patience) -> Job:
-    """Return the job of an add when it has ended well.
+    """Return the job of an add when it has ended well; raises what `until_done` does."""
+    return await until_done(house, identity, job, patience, "nothing more was added")
+
+
+async def until_done(
+    house: House, identity: Identity, job: Job, patience: Patience, failed: str
+) -> Job:
+    """Return a job when it has ended well; failed: how the refusal begins.
 
     Raises:
         DeadlineExceededError: it needs longer; it goes on.
@@ -96,9 +103,7 @@ async def until_added(house: House, identity: Identity, job: Job, patience: Pati
     """
     ended = await until_ended(house, identity, job.id, patience)
     if ended.state is JobState.FAILED:
-        raise FailedPreconditionError(
-            f"nothing more was added: {ended.error}", {"task_id": ended.id}
-        )
+        raise FailedPreconditionError(f"{failed}: {ended.error}", {"task_id": ended.id})
     if ended.state is JobState.CANCELLED:
         raise ConflictError(f"task {ended.id} was cancelled", {"task_id": ended.id})
     return ended

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from contextfind.config.model import Settings
 from contextfind.ingestion.adding import AddDesk, Adding
+from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.jobs import Jobs
+from contextfind.ingestion.reindexing import ReindexDesk, Reindexing
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.writing import Writer
 from contextfind.retrieval.finder import Finder
@@ -35,6 +37,7 @@ class Ground:
     writer: Writer
     settling: Settling
     cpu: Executor
+    courtesy: Courtesy
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Background:
     jobs: Jobs
     adding: Adding
     committer: Committer
+    reindexing: Reindexing
 
 
 async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack) -> Background:
@@ -58,10 +62,23 @@ async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack)
     jobs.take_on(retrying)
     committer = Committer(engines.sessions, archivist, retrying, jobs, clock)
     jobs.take_on(committer)
+    reindexing = Reindexing(_reindex_desk(ground), jobs)
+    jobs.take_on(reindexing)
     resumed = await jobs.resume()
     if resumed:
         _log.info("%d unfinished tasks of the last run go on", resumed)
-    return Background(jobs, adding, committer)
+    return Background(jobs, adding, committer, reindexing)
+
+
+def _reindex_desk(ground: Ground) -> ReindexDesk:
+    engines = ground.engines
+    return ReindexDesk(
+        engines.store,
+        engines.index,
+        ground.settling,
+        ground.around.timer,
+        ground.courtesy.give_way,
+    )
 
 
 def _archivist(ground: Ground) -> Archivist:

@@ -1,15 +1,12 @@
 """Settings -> the concrete adapters of one data directory."""
 
-import asyncio
-import logging
-import shutil
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.images.web import WebImages
@@ -30,6 +27,7 @@ from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
 from contextfind.wiring.directory import open_directory
 from contextfind.wiring.housekeeping import UPLOADS, Rooms
+from contextfind.wiring.indexing import INDEX, IndexRecipe, open_index
 from contextfind.wiring.models import (
     Switchboard,
     build_author,
@@ -39,8 +37,6 @@ from contextfind.wiring.models import (
     open_reranker,
 )
 from contextfind.wiring.surroundings import Surroundings
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class Engines:
 
     store: SqliteRecordStore
     blobs: FileBlobs
-    index: EmbeddedIndex
+    index: StandingIndex
     embedder: Embedder
     tokenizer: WordTokenizer
     job_store: SqliteJobStore
@@ -88,10 +84,10 @@ async def open_engines(
     board = Switchboard(stack)
     embedder = await open_embedder(settings.embedding, board, await store.fingerprint())
     await check_fingerprint(store, embedder, directory, reembed=reembed)
-    rules = IndexRules(graphs=settings.index.graphs)
     compaction = SqliteCompaction(database)
     log = range(await compaction.forgotten(), await store.position() + 1)
-    index = await _open_index(directory / "index", log, embedder, tokenizer, rules)
+    recipe = IndexRecipe(embedder, tokenizer, IndexRules(graphs=settings.index.graphs))
+    index = await open_index(directory / INDEX, log, recipe)
     compaction.note_followed(await index.position())
     stack.push_async_callback(index.aclose)
     chat = open_chat(settings.vlm, board, "chat")
@@ -124,35 +120,6 @@ def _open_sight(
     fetcher = WebImages()
     stack.push_async_callback(fetcher.aclose)
     return Sight(embedder, fetcher, store, blobs)
-
-
-async def _open_index(
-    directory: Path,
-    log: range,
-    embedder: Embedder,
-    tokenizer: WordTokenizer,
-    rules: IndexRules,
-) -> EmbeddedIndex:
-    """Return the index, built anew when an older database was put back beside it, or an older index.
-
-    log: the positions from which an index can go on; it can always begin at 0.
-    """
-    sizes = (embedder.dimension, embedder.fingerprint)
-    if log.stop > 1 and not await asyncio.to_thread(directory.exists):
-        _log.info("there is no search index yet: it is built of %d changes", log.stop - 1)
-    index = await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
-    position = await index.position()
-    if position == 0 or position in log:
-        return index
-    _log.warning(
-        "the index stands at change %d, the database leads on from %d to %d: it is built anew",
-        position,
-        log.start,
-        log.stop - 1,
-    )
-    await index.aclose()
-    await asyncio.to_thread(shutil.rmtree, directory)
-    return await EmbeddedIndex.open(directory, *sizes, tokenizer, rules)
 
 
 async def check_fingerprint(

@@ -9,12 +9,14 @@ from pathlib import Path
 from contextfind.adapters.process.spare import SpareProcess
 from contextfind.answering.answerer import Answerer
 from contextfind.config.model import Settings
+from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.reindexing import Reindexing
 from contextfind.ingestion.settling import Settling
-from contextfind.ingestion.writing import Writer
+from contextfind.ingestion.writing import Tally, Writer
 from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
@@ -24,6 +26,7 @@ from contextfind.sessions.conversations import Conversations
 from contextfind.wiring.answering import build_answerer
 from contextfind.wiring.background import Ground, start_background
 from contextfind.wiring.engines import Engines, open_engines
+from contextfind.wiring.figures import Measured
 from contextfind.wiring.housekeeping import build_housekeeper
 from contextfind.wiring.services import (
     Workers,
@@ -54,6 +57,7 @@ class House:
     skills: Skills
     committer: Committer
     jobs: Jobs
+    reindexing: Reindexing
     settling: Settling
     conversations: Conversations
     uploads: UploadShelf
@@ -62,6 +66,7 @@ class House:
     new_id: IdMaker
     _engines: Engines
     _workers: Workers
+    _tally: Tally
 
     @classmethod
     @asynccontextmanager
@@ -112,7 +117,7 @@ class House:
         adds = add_desk(settings, engines, ingest, settling, served)
         finder = build_finder(settings, engines, workers, around)
         writer = Writer(desk)
-        ground = Ground(settings, engines, around, finder, writer, settling, cpu)
+        ground = Ground(settings, engines, around, finder, writer, settling, cpu, desk.courtesy)
         background = await start_background(ground, adds, stack)
         conversations = Conversations(engines.sessions, around.clock, around.new_id)
         return cls(
@@ -126,6 +131,7 @@ class House:
             skills=build_skills(engines, desk, workers, background.adding),
             committer=background.committer,
             jobs=background.jobs,
+            reindexing=background.reindexing,
             settling=settling,
             conversations=conversations,
             uploads=engines.uploads,
@@ -134,6 +140,7 @@ class House:
             new_id=around.new_id,
             _engines=engines,
             _workers=workers,
+            _tally=desk.tally,
         )
 
     async def readiness(self) -> Mapping[str, str]:
@@ -142,12 +149,17 @@ class House:
         return {
             "store": "ok",
             "index": self._workers.follower.standing,
-            "embedder": self._workers.embedding.failing or "ok",
             **{
                 f"worker {name}": "stopped; the log says why" if task.done() else "ok"
                 for name, task in self._workers.tasks.items()
             },
         }
+
+    async def figures(self) -> Sequence[Figure]:
+        """Return what monitoring is told."""
+        directory = Path(self.settings.storage.path)
+        made = (self._engines, self._workers, self.jobs, self._tally, self.finder.recent)
+        return await Measured(*made, directory).figures()
 
     def models(self) -> Mapping[str, str]:
         """Return `ok` or one line of what is wrong for the embedder and each model behind the network.

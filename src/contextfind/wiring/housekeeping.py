@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
@@ -89,7 +89,7 @@ class Rooms:
 def build_housekeeper(
     settings: Settings,
     rooms: Rooms,
-    index: EmbeddedIndex,
+    index: StandingIndex,
     around: Surroundings,
     courtesy: Courtesy,
 ) -> Housekeeper | None:
@@ -152,7 +152,7 @@ class _Uploads:
 class _Index:
     """Drops what is dead in the search index, and writes it down."""
 
-    index: EmbeddedIndex
+    index: StandingIndex
     compaction: SqliteCompaction
 
     @property

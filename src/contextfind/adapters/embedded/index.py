@@ -110,12 +110,21 @@ class EmbeddedIndex:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._follower, self._upkeep.tidy)
 
+    async def move(self, directory: Path) -> None:
+        """Lie in another directory from now on, in the place of what is there.
+
+        Raises:
+            OSError: the disk refuses; it lies where it was.
+
+        """
+        await asyncio.to_thread(self._upkeep.move, directory)
+
     async def rest(self) -> None:
         """Return when there is nothing more to merge, to draw or to write behind the searches."""
         await asyncio.to_thread(self._crew.rest)
 
     async def aclose(self) -> None:
-        """Finish what was begun, write the snapshot and end the threads; again is harmless."""
+        """Finish what was begun, searches too, write the snapshot and end the threads; again is harmless."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._close)
@@ -158,7 +167,7 @@ class EmbeddedIndex:
         try:
             probes = next(dialogue)
             while True:
-                self._check_probes(probes)
+                self._check_vectors(probes)
                 probes = dialogue.send(answering.answer(probes))
         except StopIteration as end:
             result: Result = end.value
@@ -175,10 +184,13 @@ class EmbeddedIndex:
         return Answering(self._upkeep.snapshot, self._rules, self._questions, self._bench)
 
     def _check_probes(self, probes: Sequence[Probe]) -> None:
+        self._check_vectors(probes)
+        self._check_open()
+
+    def _check_vectors(self, probes: Sequence[Probe]) -> None:
         for probe in probes:
             if probe.vector is not None:
                 self._check(probe.vector)
-        self._check_open()
 
     def _check(self, vector: Vector) -> None:
         if vector.shape != (self._dimension,) or not np.isfinite(vector).all():

@@ -10,6 +10,8 @@ import hashlib
 import json
 import logging
 import os
+import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ _log = logging.getLogger(__name__)
 _FORMAT = 5
 _MANIFEST = "manifest.json"
 _UNFINISHED = "unfinished.tmp"
+_ASIDE = ".old"  # behind the name of a directory whose place was taken
 _SEGMENT, _GRAPH, _NODES = ".segment", ".graph", ".nodes"
 _BROKEN = (OSError, ValueError, KeyError, TypeError, IndexError, EOFError)
 
@@ -51,13 +54,14 @@ class Maker:
 
 
 class Shelf:
-    """Keeps one snapshot in a directory. Its methods block; one thread at a time may use them.
+    """Keeps one snapshot in a directory. Its methods block, and wait for one another.
 
     What it wrote is kept for as long as somebody uses it, named in the manifest or not.
     """
 
     def __init__(self, directory: Path, maker: Maker) -> None:
         self._directory = directory
+        self._using = threading.Lock()
         self._maker = maker
         self._segments: WeakKeyDictionary[Segment, str] = WeakKeyDictionary()
         self._graphs: WeakKeyDictionary[Graph, _Files] = WeakKeyDictionary()
@@ -91,8 +95,6 @@ class Shelf:
             OSError: the disk does not take it.
 
         """
-        self._directory.mkdir(parents=True, exist_ok=True)
-
         made: list[Segment] = []
 
         def fill(path: Path) -> None:
@@ -100,9 +102,11 @@ class Shelf:
                 made.append(make(file))
                 pack_segment(made[0], file)
 
-        name = self._put_named(fill, _SEGMENT)
-        segment = unpack_segment(self._directory / name, made[0])
-        self._segments[segment] = name
+        with self._using:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            name = self._put_named(fill, _SEGMENT)
+            segment = unpack_segment(self._directory / name, made[0])
+            self._segments[segment] = name
         return segment
 
     def write(self, snapshot: Snapshot, save: Saver | None) -> None:
@@ -114,6 +118,27 @@ class Shelf:
             OSError: the disk does not take it; what was there before still counts.
 
         """
+        with self._using:
+            self._write(snapshot, save)
+
+    def move(self, directory: Path) -> None:
+        """Go on in another directory, in the place of what lies there.
+
+        Raises:
+            OSError: the disk refuses; it goes on where it was.
+
+        """
+        with self._using:
+            aside = directory.with_name(directory.name + _ASIDE)
+            shutil.rmtree(aside, ignore_errors=True)
+            if directory.exists():
+                directory.rename(aside)
+            if self._directory.exists():  # nothing was written yet, else
+                self._directory.rename(directory)
+            self._directory = directory
+        shutil.rmtree(aside, ignore_errors=True)
+
+    def _write(self, snapshot: Snapshot, save: Saver | None) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         entries = [self._write_view(view, save) for view in snapshot.views]
         body = self._heading() | {"position": snapshot.position, "views": entries}

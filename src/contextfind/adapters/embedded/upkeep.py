@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -114,6 +115,11 @@ class Upkeep:
         if dropped or self._written != self._current.snapshot.position:
             self._write_soon()
         return dropped
+
+    def move(self, directory: Path) -> None:
+        """Write into another directory from now on; see `Shelf.move`."""
+        if self._workshop.shelf is not None:
+            self._workshop.shelf.move(directory)
 
     def close(self) -> None:
         """Stop what is under way and write the last snapshot, graphs included."""

@@ -14,6 +14,7 @@ from contextfind.domain.records import Level, Passage, Record, RecordId, Vector,
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.housekeeping import NameKeys, key_of
+from contextfind.ports.reindexing import Extent
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -29,7 +30,7 @@ from contextfind.ports.store import (
 
 
 class MemoryRecordStore:
-    """`RecordStore` and `BlobNames` without a file; everything is gone with the process.
+    """`RecordStore`, `ReindexedStore` and `BlobNames` without a file; everything is gone with the process.
 
     change_passages: how many passages one answer of `changes` may have.
     """
@@ -71,6 +72,38 @@ class MemoryRecordStore:
                 tree.note(record)
         await self._ring()
         return tree.position
+
+    async def log_again(self, account: str, under: Uri, user: str) -> int:
+        """See `ReindexedStore.log_again`."""
+        for record in self._seen(account, under, user):
+            self._tree.note(record.id)
+        await self._ring()
+        return self._tree.position
+
+    async def mark_stale(self, account: str, under: Uri, user: str) -> int:
+        """See `ReindexedStore.mark_stale`."""
+        seen = self._seen(account, under, user)
+        directories = [record.uri for record in seen if record.level is Level.ABSTRACT]
+        for uri in directories:
+            self._tree.mark_stale(account, uri)
+        return len(directories)
+
+    async def extent(self, account: str, under: Uri, user: str, most: int) -> Extent:
+        """See `ReindexedStore.extent`."""
+        tree = self._tree
+        held = [one for one in self._seen(account, under, user) if tree.passages.get(one.id)]
+        lacking = [record.uri for record in held if tree.lacking(record.id)]
+        return Extent(len(held), len(lacking), sorted(set(lacking))[:most])
+
+    def _seen(self, account: str, under: Uri, user: str) -> Sequence[Record]:
+        """Return the records of a part of the tree, in the order they came."""
+        tree = self._tree
+        return [
+            tree.records[one]
+            for one in sorted(tree.records)
+            if _counts(tree.records[one].account, tree.records[one].uri, account, user)
+            and tree.records[one].uri.is_under(under)
+        ]
 
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """See `RecordStore.pending`."""
@@ -118,14 +151,22 @@ class MemoryRecordStore:
         """See `RecordStore.at`."""
         return [record for record in self._allowed(scope, uri) if record.uri == uri]
 
-    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
+    async def children(
+        self, scope: Scope, directory: Uri, limit: int | None = None, offset: int = 0
+    ) -> Sequence[Record]:
         """See `RecordStore.children`."""
         listed = [r for r in self._listed(scope, directory) if r.parent == directory]
-        return sorted(listed, key=lambda record: record.name)
+        end = None if limit is None else offset + limit
+        return sorted(listed, key=lambda record: record.name)[offset:end]
 
-    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
+    async def below(
+        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+    ) -> Sequence[Record]:
         """See `RecordStore.below`."""
-        return [r for r in self._listed(scope, directory) if r.uri != directory][:limit]
+        floor = len(directory.segments)
+        inside = [r for r in self._listed(scope, directory) if r.uri != directory]
+        near = [r for r in inside if depth is None or len(r.uri.segments) - floor <= depth]
+        return near[:limit]
 
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
         """See `RecordStore.select`."""

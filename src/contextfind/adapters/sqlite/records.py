@@ -3,13 +3,14 @@
 import sqlite3
 from collections.abc import Sequence
 
-from contextfind.adapters.sqlite import committing, reading, restoring
+from contextfind.adapters.sqlite import committing, reading, reindexing, restoring
 from contextfind.adapters.sqlite.database import Database
 from contextfind.domain.errors import DamagedError
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import Passage, Record, RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
+from contextfind.ports.reindexing import Extent
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -27,7 +28,7 @@ FINGERPRINT = "embedder_fingerprint"  # in `meta`
 
 
 class SqliteRecordStore:
-    """`RecordStore` in a database file; closing it closes the file, so close it last.
+    """`RecordStore` and `ReindexedStore` in a database file; closing it closes the file, so close it last.
 
     change_passages: how many passages one answer of `changes` may have.
     """
@@ -47,6 +48,20 @@ class SqliteRecordStore:
     async def embed_again(self, ids: Sequence[RecordId]) -> int:
         """See `RecordStore.embed_again`."""
         return await self._database.write(lambda c: committing.embed_again(c, ids))
+
+    async def log_again(self, account: str, under: Uri, user: str) -> int:
+        """See `ReindexedStore.log_again`."""
+        return await self._database.write(lambda c: reindexing.log_again(c, account, under, user))
+
+    async def mark_stale(self, account: str, under: Uri, user: str) -> int:
+        """See `ReindexedStore.mark_stale`."""
+        return await self._database.write(lambda c: reindexing.mark_stale(c, account, under, user))
+
+    async def extent(self, account: str, under: Uri, user: str, most: int) -> Extent:
+        """See `ReindexedStore.extent`."""
+        return await self._database.read(
+            lambda c: reindexing.read_extent(c, account, under, user, most)
+        )
 
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """See `RecordStore.pending`."""
@@ -73,13 +88,21 @@ class SqliteRecordStore:
         """See `RecordStore.at`."""
         return await self._database.read(lambda c: reading.read_at(c, scope, uri))
 
-    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
+    async def children(
+        self, scope: Scope, directory: Uri, limit: int | None = None, offset: int = 0
+    ) -> Sequence[Record]:
         """See `RecordStore.children`."""
-        return await self._database.read(lambda c: reading.read_children(c, scope, directory))
+        return await self._database.read(
+            lambda c: reading.read_children(c, scope, directory, limit, offset)
+        )
 
-    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
+    async def below(
+        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+    ) -> Sequence[Record]:
         """See `RecordStore.below`."""
-        return await self._database.read(lambda c: reading.read_below(c, scope, directory, limit))
+        return await self._database.read(
+            lambda c: reading.read_below(c, scope, directory, limit, depth)
+        )
 
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
         """See `RecordStore.select`."""

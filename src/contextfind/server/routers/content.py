@@ -5,15 +5,24 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from contextfind.domain.scope import visible_to
+from contextfind.domain.uri import ROOT
 from contextfind.server.envelope import ok
-from contextfind.server.examples import FILE, WRITE
+from contextfind.server.examples import FILE, REINDEX, WRITE
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.seats import aside
-from contextfind.server.waiting import Patience, until_settled
+from contextfind.server.waiting import Patience, until_done, until_settled
 from contextfind.server.wire.answers import Ok, Wrote
-from contextfind.server.wire.body import Place, address, optional_tags
+from contextfind.server.wire.body import Place, address, optional_address, optional_tags
 from contextfind.server.wire.content import ReadParams, WriteBody, part_of, written
+from contextfind.server.wire.reindexing import (
+    ReindexBody,
+    Reindexed,
+    accepted,
+    nothing_to_prune,
+    reindexed,
+)
 from contextfind.server.wire.telemetry import telemetry
 
 router = room("content")
@@ -43,7 +52,7 @@ async def overview(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
 @router.post(
     "/write",
     response_model=Ok[Wrote],
-    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT", "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT"),
     openapi_extra=examples(WRITE),
 )
 async def write(
@@ -59,3 +68,30 @@ async def write(
             settled = await until_settled(house, tenant, uri, patience)
     told = telemetry(request, "content.write") if body.telemetry else None
     return ok(written(done, settled), telemetry=told, headers=body.ignored_header())
+
+
+@router.post(
+    "/reindex",
+    response_model=Ok[Reindexed],
+    responses=may_fail(*AT_ADDRESS, "CONFLICT", "FAILED_PRECONDITION"),
+    openapi_extra=examples(REINDEX),
+)
+async def reindex(
+    body: ReindexBody, request: Request, premises: ThePremises, house: TheHouse, tenant: Tenant
+) -> Response:
+    """Index again what is stored, while finds go on; without `wait` as a task in the background."""
+    under = optional_address("uri", body.uri, tenant) or ROOT
+    visible_to(tenant, [under])
+    told = telemetry(request, "content.reindex") if body.telemetry else None
+    if body.dry_run and body.mode == "prune_orphans":
+        result = nothing_to_prune(under)
+        return ok(result, telemetry=told, headers=body.ignored_header())
+    patience = Patience.of(body.timeout, premises)
+    whole = under == ROOT and premises.keeper.may_see_house(tenant)
+    job = await house.reindexing.start(tenant, under, body.mode, whole=whole)
+    if body.wait:
+        ended = await until_done(house, tenant, job, patience, "it was not indexed again")
+        result = reindexed(under, body.mode, ended)
+    else:
+        result = accepted(under, body.mode, job)
+    return ok(result, telemetry=told, headers=body.ignored_header())

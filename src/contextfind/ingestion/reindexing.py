@@ -1,0 +1,110 @@
+"""Building the index anew, or a part of it, as a task while it answers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
+from contextfind.ingestion.errands import Course
+from contextfind.ingestion.jobs import Jobs
+from contextfind.ingestion.settling import Settling
+from contextfind.ports import Job
+from contextfind.ports.index import RebuildableIndex
+from contextfind.ports.reindexing import ReindexedStore
+
+Mode = Literal["vectors_only", "semantic_and_vectors", "prune_orphans"]
+
+_KIND = "admin_reindex"  # as clients ask for it with `task_type`
+_LOOKED_AT = 200  # newest tasks of a caller; older ones have ended long ago
+_NAMED = 20  # addresses that an answer names
+
+
+@dataclass(frozen=True, slots=True)
+class ReindexDesk:
+    """What the task works with; timer: seconds; give_way: returns when nobody is being answered, or soon."""
+
+    store: ReindexedStore
+    index: RebuildableIndex
+    settling: Settling
+    timer: Callable[[], float]
+    give_way: Callable[[], Awaitable[None]]
+
+
+class Reindexing:
+    """Starts such tasks, and carries them out (an `Errand`).
+
+    The whole index is built beside the old one, which answers until the new one takes its place. A part of the tree
+    is followed again: each batch of records takes the place of its old state at once. Neither asks a model, since
+    the store has the vectors; what has none yet is embedded as always.
+    """
+
+    def __init__(self, desk: ReindexDesk, jobs: Jobs) -> None:
+        self._desk = desk
+        self._jobs = jobs
+        self._starting = asyncio.Lock()
+
+    @property
+    def kind(self) -> str:
+        """See `Errand.kind`."""
+        return _KIND
+
+    async def start(self, identity: Identity, under: Uri, mode: Mode, *, whole: bool) -> Job:
+        """Start a task for what the identity may see at or below an address, or (whole) for everybody's records.
+
+        Raises:
+            ConflictError: the caller has one running for this address.
+
+        """
+        async with self._starting:
+            for job in await self._jobs.list(identity, _LOOKED_AT):
+                if job.kind == _KIND and not job.state.ended and self.place(job) == under:
+                    raise ConflictError(
+                        f"task {job.id} is at {under.text!r} already; ask GET /api/v1/tasks/{job.id}",
+                        {"retryable": True, "task_id": job.id},
+                    )
+            spec = {"root_uri": under.text, "mode": mode, "whole": whole}
+            return await self._jobs.start(identity, _KIND, spec)
+
+    def place(self, job: Job) -> Uri:
+        """See `Errand.place`."""
+        return Uri(str(job.spec["root_uri"]))
+
+    async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
+        """See `Errand.carry_out`; the result is what `result` of the route shows."""
+        course.leave()  # it changes no record: nobody waits for it
+        desk, who, under = self._desk, job.identity, self.place(job)
+        begun = desk.timer()
+        if job.spec["mode"] == "semantic_and_vectors":
+            await desk.store.mark_stale(who.account, under, who.user)
+        if job.spec["whole"]:
+            await self._build(course)
+        else:
+            await course.note("indexing again")
+            await desk.store.log_again(who.account, under, who.user)
+        await course.note("settling")
+        settled = await desk.settling.settle(who.account, under, None, who.user)
+        extent = await desk.store.extent(who.account, under, who.user, _NAMED)
+        notes = [settled.note] if settled.note else []
+        return {
+            "scanned_records": extent.records,
+            "rebuilt_records": extent.records - extent.lacking,
+            "failed_records": extent.lacking,
+            "warnings": [*notes, *(f"no vector yet: {uri.text}" for uri in extent.first)],
+            "duration_ms": round(1_000 * (desk.timer() - begun)),
+        }
+
+    async def ended(self, job: Job) -> None:
+        """See `Errand.ended`; nothing is left."""
+
+    async def _build(self, course: Course) -> None:
+        store = self._desk.store
+
+        async def step(position: int) -> None:
+            await course.note("building the index", position, await store.position())
+            await self._desk.give_way()
+
+        if damaged := await self._desk.index.rebuild(store.changes, step):
+            await store.embed_again(damaged)

@@ -1,0 +1,52 @@
+"""The search index of a data directory, opened, or built anew where it does not fit the database."""
+
+import asyncio
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.embedded.standing import StandingIndex
+from contextfind.ports import Embedder, Tokenizer
+
+INDEX = "index"  # in the data directory
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRecipe:
+    """What an index is made with."""
+
+    embedder: Embedder
+    tokenizer: Tokenizer
+    rules: IndexRules
+
+    async def opened(self, directory: Path) -> EmbeddedIndex:
+        """Return the index in a directory; an empty one where none is, or none that can be used."""
+        sizes = (self.embedder.dimension, self.embedder.fingerprint)
+        return await EmbeddedIndex.open(directory, *sizes, self.tokenizer, self.rules)
+
+
+async def open_index(directory: Path, log: range, recipe: IndexRecipe) -> StandingIndex:
+    """Return the index, built anew when an older database was put back beside it, or an older index.
+
+    log: the positions from which an index can go on; it can always begin at 0.
+    """
+    if log.stop > 1 and not await asyncio.to_thread(directory.exists):
+        _log.info("there is no search index yet: it is built of %d changes", log.stop - 1)
+    index = await StandingIndex.open(directory, recipe.opened)
+    position = await index.position()
+    if position == 0 or position in log:
+        return index
+    _log.warning(
+        "the index stands at change %d, the database leads on from %d to %d: it is built anew",
+        position,
+        log.start,
+        log.stop - 1,
+    )
+    await index.aclose()
+    await asyncio.to_thread(shutil.rmtree, directory)
+    return await StandingIndex.open(directory, recipe.opened)
