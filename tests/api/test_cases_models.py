@@ -7,13 +7,15 @@ does so until it is told otherwise, and whoever waited for it would run into the
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, closing
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
+import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
@@ -26,6 +28,7 @@ from contextfind.wiring import House
 from tests.api.caller import FIND, calling, result_of
 from tests.api.living import HASH, Tenant
 from tests.stubs.embedder import Fault, StubEmbedder, stub_embedder
+from tests.stubs.loopback import Reply
 from tests.stubs.reranker import stub_reranker
 
 SEARCH = "/api/v1/search/search"
@@ -42,6 +45,20 @@ class Vault(StubEmbedder):
         assert dimension is None
         near = "88-kilo" in text or "combination" in text
         return [1.0, 0.0] if near else [0.1, -0.995]
+
+
+class Busy(StubEmbedder):
+    """Refuses every third request: come again in a second."""
+
+    refusals = 0
+
+    def take(
+        self, path: str, headers: Mapping[str, str], content: bytes
+    ) -> tuple[float, Callable[[], Reply]]:
+        if len(self.requests) % 3 == 2:
+            self.refusals += 1
+            self.faults.append(Fault(429, "slow down", {"Retry-After": "1"}))
+        return super().take(path, headers, content)
 
 
 def asked(stub: StubEmbedder, timeout: float) -> EmbeddingSettings:
@@ -166,6 +183,44 @@ async def test_R086_an_embedder_that_never_answers_costs_a_find_its_time_and_no_
             assert result_of(answer)["total"] == 1
             stub.always = None
             await back(ann)
+
+
+async def test_a_restart_without_the_embedder_answers_by_words_and_owes_the_rest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with stub_embedder() as stub:
+        embedding = asked(stub, LIMIT).model_copy(update={"api_key": "sk-secret"})
+        async with served(app_of(tmp_path, embedding=embedding)) as ann:
+            await ann.write("viking://resources/a.md", "roll back the release")
+            await ann.settled()
+        stub.always = Fault(401, "incorrect key sk-secret")
+        async with served(app_of(tmp_path, embedding=embedding)) as ann:
+            assert "words alone are searched" in caplog.text
+            told = unquote(notes(await ann.find(query="roll back")))
+            assert told.startswith("searched by words only: ")
+            written = await ann.write("viking://resources/b.md", "another release")
+            queue = written["queue_status"]["Embedding"]
+            assert queue["pending"] > 0
+            assert "answered 401: incorrect key ***" in queue["errors"][0]
+            assert (await ann.uris(query="another", level=2))[0] == "viking://resources/b.md"
+            ready = await ann.http.get("/ready")
+            assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+            assert "answered 401" in ready.json()["checks"]["embedder"]
+            assert "sk-secret" not in caplog.text + ready.text + told + str(written)
+
+
+async def test_R078_a_provider_that_is_busy_every_third_time_gets_every_file_in_the_end(
+    tmp_path: Path,
+) -> None:
+    with closing(Busy(8)) as stub:
+        async with served(app_of(tmp_path, embedding=asked(stub, LIMIT))) as ann:
+            files = {f"viking://resources/{n}.md": f"number {n} of thirty" for n in range(30)}
+            await ann.fill(files)
+            status = result_of(await ann.get("system/status"))
+            assert status["backlog"] == {"texts": 0, "directories": 0}
+            found = set(await ann.uris(query="thirty", level=2, limit=100))
+            assert found == set(files)
+            assert stub.refusals > 0
 
 
 async def test_R089_finds_that_nobody_waits_for_any_more_keep_no_connection_of_the_embedder(

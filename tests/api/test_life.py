@@ -33,11 +33,26 @@ async def test_ready_says_one_line_per_component(api):
 
 
 async def test_one_component_that_does_not_work_makes_the_server_not_ready(api):
-    api.house.checks["embedder"] = "connection refused"
+    api.house.checks["index"] = "still being built"
     response = await api.http.get("/ready")
     assert response.status_code == 503
     assert response.json()["status"] == "not_ready"
-    assert response.json()["checks"]["embedder"] == "connection refused"
+    assert response.json()["checks"]["index"] == "still being built"
+
+
+async def test_models_that_are_down_are_named_and_take_no_server_out_of_a_balancer(api):
+    api.house.models_of |= {"embedder": "down: connection refused", "chat": "answered 401: no"}
+    response = await api.http.get("/ready")
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ready",
+        "checks": {
+            "store": "ok",
+            "index": "ok",
+            "embedder": "down: connection refused",
+            "chat": "answered 401: no",
+        },
+    }
 
 
 async def test_ready_is_bounded():

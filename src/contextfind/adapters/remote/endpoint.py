@@ -96,7 +96,7 @@ class Endpoint:
         self._slots = asyncio.Semaphore(settings.concurrency)
         self._client = _client(settings)
         self._calls = self._failures = 0
-        self._fault = self._reason = ""
+        self._fault = ""
         self.provider = urlsplit(settings.base_url).netloc.rpartition("@")[2]
 
     async def post(
@@ -176,7 +176,8 @@ class Endpoint:
             async with asyncio.timeout_at(due if math.isfinite(due) else None):
                 await self._slots.acquire()
         except TimeoutError as error:
-            reason = f"all connections were busy for {_now() - began:.3g} s"
+            waited = _now() - began
+            reason = f"no answer within {waited:.2g} s: all connections were busy"
             raise ProviderError(self.provider, reason, transient=True) from error
         try:
             yield
@@ -227,10 +228,11 @@ class Endpoint:
 
     def _note(self, error: ProviderError) -> None:
         self._failures += 1
-        self._fault, self._reason = str(error), error.reason
+        self._fault = str(error)
 
     def _at_rest(self) -> "_AtRestError":
-        reason = f"is down ({self._reason}), and is asked again in a few seconds"
+        last = self._fault.removeprefix(self.provider).lstrip(": ")
+        reason = f"is down ({last}), and is asked again in a few seconds"
         return _AtRestError(self.provider, reason, transient=True)
 
     def _request(self, path: str, body: Mapping[str, object]) -> httpx.Request:
