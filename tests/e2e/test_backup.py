@@ -5,7 +5,7 @@ import json
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,11 +55,9 @@ class Client:
             self._version += 1
             place = self._version % KEPT
             self._write(self._uri(place), self._text())
-            if place % 3 == 0:  # moved: there is no route for it, so clients do this
-                old = self.acknowledged[self._uri(place)]
-                assert old is not None
-                self._write(self._uri(KEPT + place), old)
-                self._delete(self._uri(place))
+            if place % 3 == 0:
+                self._delete(self._uri(KEPT + place))
+                self._move(self._uri(place), self._uri(KEPT + place))
             elif place % 5 == 0:
                 self._delete(self._uri(place))
 
@@ -78,19 +76,24 @@ class Client:
 
     def _write(self, uri: str, text: str) -> None:
         request = {"uri": uri, "content": text, "mode": "replace"}
-        with self._told(uri, text):
+        with self._told({uri: text}):
             self._server.call("POST", "/api/v1/content/write", json=request)
 
     def _delete(self, uri: str) -> None:
-        with self._told(uri, None):
+        with self._told({uri: None}):
             self._server.call("DELETE", "/api/v1/fs", params={"uri": uri})
 
+    def _move(self, uri: str, to: str) -> None:
+        request = {"from_uri": uri, "to_uri": to}
+        with self._told({uri: None, to: self.acknowledged[uri]}):
+            self._server.call("POST", "/api/v1/fs/mv", json=request)
+
     @contextlib.contextmanager
-    def _told(self, uri: str, text: str | None) -> Iterator[None]:
+    def _told(self, texts: Mapping[str, str | None]) -> Iterator[None]:
         yield
         with self._lock:
-            self.acknowledged[uri] = text
-            if self._marked:
+            self.acknowledged |= texts
+            for uri, text in texts.items() if self._marked else ():
                 self.later.setdefault(uri, []).append(text)
 
 

@@ -1,7 +1,8 @@
 """A time in which no blob of a data directory is taken away, agreed on between processes."""
 
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -37,6 +38,7 @@ class Stillness:
             raise FailedPreconditionError(
                 "another backup of this data is being taken; wait until it is done"
             ) from None
+        self._give_to_owner()
         try:
             yield
         finally:
@@ -59,6 +61,12 @@ class Stillness:
             yield
         finally:
             lock.release()
+
+    def _give_to_owner(self) -> None:
+        """Let the server sweep afterwards, when this was run by root and that is not."""
+        owner = self._file.parent.stat()
+        with suppress(OSError):  # nobody but root may, and nobody else needs to
+            os.chown(self._file, owner.st_uid, owner.st_gid)
 
     def _lock(self, patience: float) -> FileLock:
         return FileLock(self._file, timeout=patience, thread_local=False)
