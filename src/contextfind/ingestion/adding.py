@@ -1,6 +1,5 @@
 """Adding files to the tree as a job: what is checked at once, and what is done behind the request."""
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -8,6 +7,7 @@ from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Course
+from contextfind.ingestion.gate import Gate
 from contextfind.ingestion.ingest import AddPlan, Ingest, Outcome
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
@@ -61,7 +61,7 @@ class Adding:
     def __init__(self, desk: AddDesk, jobs: Jobs) -> None:
         self._desk = desk
         self._jobs = jobs
-        self._gate = asyncio.Semaphore(_AT_ONCE)
+        self._gate = Gate(_AT_ONCE)
 
     async def add_resource(
         self, identity: Identity, request: AddRequest, *, own: bool = False
@@ -106,7 +106,9 @@ class Adding:
             await course.note("reading", done, total)
 
         await course.come()
-        async with self._gate:  # not held while the embedder works: words should be found at once
+        async with self._gate.passed(
+            who.account
+        ):  # not held while the embedder works: words should be found at once
             await course.note("reading")
             outcome = await desk.ingest.add(spec.plan(who), source, progress)
         course.leave()

@@ -1,7 +1,6 @@
 """How many requests are in the house at once, and who comes next: the accounts take turns."""
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,6 +8,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextfind.domain.errors import DeadlineExceededError, UnavailableError
+from contextfind.ingestion.gate import Gate
 from contextfind.server.context import header_of
 from contextfind.server.presence import while_awaited, while_present
 from contextfind.server.rules import ServerRules
@@ -22,27 +22,23 @@ class Seats:
     """Seats in the house: one for each request that is being answered.
 
     An account holds at most three quarters of them (at least one), so that slow requests of one leave
-    room for the others. Whoever finds none waits in the queue of its account; a seat that gets free
-    goes to the account whose turn it is, and there to who came first.
+    room for the others; see `Gate` for whose turn it is.
     """
 
     def __init__(self, rules: ServerRules) -> None:
-        self._free = rules.max_requests
-        self._share = max(rules.max_requests * 3 // 4, 1)
+        self._gate = Gate(rules.max_requests, max(rules.max_requests * 3 // 4, 1))
         self._most_waiting = rules.max_waiting
         self._seconds = rules.queue_seconds
-        self._held: dict[str, int] = {}
-        self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns
 
     @property
     def taken(self) -> int:
         """How many requests are being answered."""
-        return sum(self._held.values())
+        return self._gate.taken
 
     @property
     def waiting(self) -> int:
         """How many requests wait for a seat."""
-        return sum(map(len, self._queues.values()))
+        return self._gate.waiting
 
     async def take(self, account: str, receive: Receive) -> None:
         """Return when the account has one seat more.
@@ -54,52 +50,17 @@ class Seats:
             UnavailableError: no seat got free in time, or the caller has hung up.
 
         """
-        if account not in self._queues and self._fits(account):
-            self._sit(account)
-        else:
-            await self._wait(account, receive)
-
-    def leave(self, account: str) -> None:
-        """Give a seat back; whoever is next has it at once."""
-        self._free += 1
-        left = self._held[account] - 1
-        if left:
-            self._held[account] = left
-        else:
-            del self._held[account]
-        if self._queues:
-            self._call()
-
-    def _fits(self, account: str) -> bool:
-        return self._free > 0 and self._held.get(account, 0) < self._share
-
-    def _sit(self, account: str) -> None:
-        self._free -= 1
-        self._held[account] = self._held.get(account, 0) + 1
-
-    def _call(self) -> None:
-        """Give what is free to those who wait, one of each account in turn."""
-        while (account := next(filter(self._fits, self._queues), None)) is not None:
-            queue = self._queues.pop(account)
-            called = queue.popleft()
-            if queue:
-                self._queues[account] = queue  # behind all others
-            if not called.done():  # else it has just been given up
-                called.set_result(None)
-                self._sit(account)
-
-    async def _wait(self, account: str, receive: Receive) -> None:
-        queue = self._queues.get(account, deque())
-        if len(queue) >= self._most_waiting:
-            raise too_often(f"{len(queue)} requests of your account wait already", _SOON)
-        loop = asyncio.get_running_loop()
-        called: asyncio.Future[None] = loop.create_future()
-        queue.append(called)
-        self._queues[account] = queue
-        seated = False
+        if self._gate.enter(account):
+            return
+        waiting = self._gate.queue(account)
+        if waiting >= self._most_waiting:
+            raise too_often(f"{waiting} requests of your account wait already", _SOON)
+        due = asyncio.get_running_loop().time() + self._seconds
+        came = seated = False
         try:
-            async with while_present(receive, loop.time() + self._seconds):
-                await called
+            async with while_present(receive, due):
+                await self._gate.come(account)
+                came = True
             seated = True
         except DeadlineExceededError:
             raise UnavailableError(
@@ -107,18 +68,12 @@ class Seats:
                 {"retryable": True, "retry_after_seconds": _SOON},
             ) from None
         finally:
-            if not seated:
-                self._give_up(account, called)
+            if came and not seated:  # it hung up in the same moment
+                self._gate.leave(account)
 
-    def _give_up(self, account: str, called: asyncio.Future[None]) -> None:
-        if called.done() and not called.cancelled():  # it was called in the same moment
-            self.leave(account)
-            return
-        queue = self._queues.get(account, deque())
-        if called in queue:
-            queue.remove(called)
-            if not queue:
-                del self._queues[account]
+    def leave(self, account: str) -> None:
+        """Give a seat back; whoever is next has it at once."""
+        self._gate.leave(account)
 
 
 class Seat:

@@ -11,6 +11,7 @@ from contextfind.domain.errors import UnavailableError
 from contextfind.domain.identity import Identity
 from contextfind.domain.session_ids import session_uri
 from contextfind.ingestion.errands import Course
+from contextfind.ingestion.gate import Gate
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.turns import Turns
 from contextfind.ports import SessionStore
@@ -85,7 +86,7 @@ class Archivist:
 
     def __init__(self, desk: ArchiveDesk) -> None:
         self._desk = desk
-        self._gate = asyncio.Semaphore(_AT_ONCE)
+        self._gate = Gate(_AT_ONCE)
         self._workers = Turns()
         self._readers = Turns()  # memories of a user are looked for in one archive at a time
 
@@ -184,7 +185,7 @@ class Archivist:
         archives = await self._desk.sessions.archives(identity, session_id, _LOOKED_AT)
         before = [one for one in archives if one.number < archive.number]
         quoted = Summary(archive.abstract, archive.overview)
-        async with self._gate:
+        async with self._gate.passed(identity.account):
             return await self._desk.summariser.written(messages, before, quoted)
 
     async def _extracted(
@@ -201,7 +202,7 @@ class Archivist:
         turn = self._readers.take(identity.account, memories_uri(identity))
         try:
             await turn.come()  # not within the time: others may be long at theirs
-            async with self._gate, asyncio.timeout(seconds):
+            async with self._gate.passed(identity.account), asyncio.timeout(seconds):
                 return await extractor.extract(identity, session_id, archive, messages), None
         except UnavailableError as fault:
             _log.warning("no memories from %s of %s: %s", archive.id, session_id, fault)
