@@ -106,9 +106,8 @@ class Adding:
             await course.note("reading", done, total)
 
         await course.come()
-        async with self._gate.passed(
-            who.account
-        ):  # not held while the embedder works: words should be found at once
+        # Not held while the embedder works: words should be found at once.
+        async with self._gate.passed(who.account):
             await course.note("reading")
             outcome = await desk.ingest.add(spec.plan(who), source, progress)
         course.leave()

@@ -179,6 +179,7 @@ class RecordStore(Protocol):
             ConflictError: a file where a directory is, or a directory where a file is.
             NotFoundError: nothing lies where something is to be moved from or tagged.
             AlreadyExistsError: something lies where something is to be moved to.
+            ResourceExhaustedError: more is to be moved or tagged than is done at once.
 
         """
         ...
@@ -222,12 +223,22 @@ class RecordStore(Protocol):
         """Return the records at an address, lowest level first; nothing when there is none."""
         ...
 
-    async def children(self, scope: Scope, directory: Uri) -> Sequence[Record]:
-        """Return what a directory lists: files (L2) and directories (their L0), by name."""
+    async def children(
+        self, scope: Scope, directory: Uri, limit: int | None = None, offset: int = 0
+    ) -> Sequence[Record]:
+        """Return what a directory lists: files (L2) and directories (their L0), by name.
+
+        At most `limit` of them (None is all), after the first `offset`.
+        """
         ...
 
-    async def below(self, scope: Scope, directory: Uri, limit: int) -> Sequence[Record]:
-        """Return at most `limit` files (L2) and directories (their L0) at any depth, by address."""
+    async def below(
+        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+    ) -> Sequence[Record]:
+        """Return at most `limit` files (L2) and directories (their L0), by address.
+
+        At most `depth` levels below the directory; None is any.
+        """
         ...
 
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:

@@ -100,12 +100,16 @@ class Browser:
 
     async def list(self, identity: Identity, uri: Uri, limit: int, offset: int = 0) -> Listing:
         """Return the children of a directory by name."""
-        scope = visible_to(identity, [uri])
-        found = [_entry(record) for record in await self._store.children(_whole(scope), uri)]
-        entries = _with_scopes(found, _scopes_below(identity, uri))
+        scope, scopes = _whole(visible_to(identity, [uri])), _scopes_below(identity, uri)
+        if scopes:  # a few entries, some of which are not stored
+            found = [_entry(record) for record in await self._store.children(scope, uri)]
+            entries = _with_scopes(found, scopes)[offset : offset + limit + 1]
+        else:
+            records = await self._store.children(scope, uri, limit + 1, offset)
+            entries = [_entry(record) for record in records]
         if not entries:
             await self._must_be_directory(identity, uri)
-        return Listing(entries[offset : offset + limit], len(entries) > offset + limit)
+        return Listing(entries[:limit], len(entries) > limit)
 
     async def tree(
         self, identity: Identity, uri: Uri, depth: int, limit: int, offset: int = 0
@@ -118,7 +122,8 @@ class Browser:
         """
         await self._must_be_directory(identity, uri)
         scope = visible_to(identity, [uri])
-        found = await self._store.below(_whole(scope), uri, _MAX_BELOW)
+        most = min(offset + limit + 1, _MAX_BELOW)
+        found = await self._store.below(_whole(scope), uri, most, depth)
         scopes = _scopes_below(identity, uri)
         inner = [deep for top in scopes for deep in _scopes_below(identity, top)]
         floor = len(uri.segments)
@@ -164,7 +169,7 @@ class Browser:
             raise _missing(uri, "directory")
 
 
-_MAX_BELOW = 100_000  # entries looked at for one tree; larger trees are walked level by level
+_MAX_BELOW = 100_000  # entries in memory for one page; what lies behind is walked level by level
 
 
 def _whole(scope: Scope) -> Scope:

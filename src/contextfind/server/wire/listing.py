@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from contextfind.domain.filter_values import LARGEST
 from contextfind.domain.uri import Uri
 from contextfind.retrieval.browsing import Entry
 from contextfind.server.examples import DIRECTORY
@@ -39,7 +40,7 @@ class View(Params):
         int,
         Field(ge=1, description=f"Entries of a page; the smaller of both, at most {MAX_NODES}."),
     ] = MAX_NODES
-    offset: Annotated[int, Field(ge=0, description="Entries before the page.")] = 0
+    offset: Annotated[int, Field(ge=0, le=LARGEST, description="Entries before the page.")] = 0
     level_limit: Annotated[
         Annotated[int, Field(ge=1, le=MAX_DEPTH)] | None,
         Field(description=f"How deep; absent is {DEFAULT_DEPTH} for a tree, all for ls."),
