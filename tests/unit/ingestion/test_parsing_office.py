@@ -9,6 +9,7 @@ import pypdf
 import pytest
 
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.ingestion.parsing import office
 from contextfind.ingestion.parsing.office import read_pdf, read_word
 from contextfind.ingestion.parsing.reader import read_document
 
@@ -78,6 +79,25 @@ def test_a_chinese_pdf_is_read_page_by_page() -> None:
     assert document.text == "发布前先检查\n\n回滚步骤"
     assert document.title == "Release Handbook"
     assert document.converted
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "told"),
+    [
+        ("_MAX_STEPS", 10, "draws in more than 10 steps"),
+        ("_MAX_DRAWN", 150, "draws more than 150 bytes"),
+        ("MAX_BYTES", 16, "holds more than 16 characters"),
+    ],
+)
+def test_many_pages_together_cost_no_more_than_a_large_file(
+    monkeypatch: pytest.MonkeyPatch, limit: str, most: int, told: str
+) -> None:
+    few, many = pdf("many words", "more"), pdf("many words", "more", "more")
+    monkeypatch.setattr(office, limit, most)
+    assert read_document("a.pdf", few).text == "many words\n\nmore"
+    with pytest.raises(InvalidArgumentError, match=told) as caught:
+        read_document("a.pdf", many)
+    assert caught.value.details["reason"] == "too_large"
 
 
 def test_a_pdf_of_pictures_is_a_document_without_text() -> None:

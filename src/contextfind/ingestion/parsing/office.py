@@ -29,6 +29,11 @@ except ImportError:
 
 _MAX_FILE = 100_000_000  # bytes; pictures make these files large, not text
 _MAX_PAGES = 5_000
+_MAX_DRAWN = 100_000_000  # bytes of all pages' operators; a page of a book has 20 kB at most
+_MAX_STEPS = (
+    20_000_000  # operators; a page of a book has some thousand, and a million takes two seconds
+)
+_SHOWING = (b"Tj", b"TJ", b"'", b'"', b"Do")  # operators that show text, or a form that may
 _MAX_UNPACKED = 400_000_000  # bytes in a .docx, which is a zip: more is an attack
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # all that the format allows
 _HEADING_RANKS = {"Title": 1, **{f"Heading {rank}": rank + 1 for rank in range(1, 10)}}
@@ -123,8 +128,47 @@ def _pdf_pages(path: str, data: bytes) -> tuple[str, list[str]]:
     if len(reader.pages) > _MAX_PAGES:
         raise _too_large(path, f"has {len(reader.pages)} pages; {_MAX_PAGES} are read at most")
     title = reader.metadata.title if reader.metadata is not None else None
-    pages = [usable(page.extract_text()) for page in reader.pages]
+    work = _Work(path)
+    pages = [work.text_of(page) for page in reader.pages]
     return usable(" ".join(str(title or "").split())), pages
+
+
+class _Work:
+    """What reading a PDF has cost so far.
+
+    pypdf bounds a stream; but thousands of pages may share one, and a page may draw a form thousands
+    of times.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._drawn = self._steps = self._characters = 0
+
+    def text_of(self, page: "pypdf.PageObject") -> str:
+        """Return the text of the next page.
+
+        Raises:
+            InvalidArgumentError: the file costs more than an honest one.
+
+        """
+        content = page.get_contents()
+        drawn = b"" if content is None else content.get_data()
+        self._drawn += len(drawn)
+        if self._drawn > _MAX_DRAWN:
+            raise _too_large(self._path, f"draws more than {_MAX_DRAWN} bytes")
+        if not any(word in drawn for word in _SHOWING):
+            return ""
+        text = usable(page.extract_text(visitor_operand_before=self._step))
+        self._characters += len(text)
+        if self._characters > MAX_BYTES:
+            raise _too_large(self._path, f"holds more than {MAX_BYTES} characters")
+        return text
+
+    def _step(self, _operator: object, operands: Sequence[object], *_: object) -> None:
+        """Count an operator; inside a form the library goes on, to stumble over the next one."""
+        self._steps += 1 + sum(len(one) for one in operands if isinstance(one, list))
+        if self._steps > _MAX_STEPS:
+            raise _too_large(self._path, f"draws in more than {_MAX_STEPS} steps")
 
 
 def _honest(path: str, data: bytes) -> io.BytesIO:
