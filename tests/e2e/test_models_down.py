@@ -101,14 +101,16 @@ def test_32_finds_with_a_model_that_hangs_and_the_first_ones_after_it(tmp_path: 
             body = {"uri": f"viking://resources/{name}.md", "content": f"{name} the release"}
             server.call("POST", WRITE, json={**body, "wait": True})
         assert find(server, "release notes").notes == ""
-        stub.always, before = NEVER, len(stub.requests)
+        server.call("POST", "/api/v1/system/wait", json={"timeout": 60})
+        stub.always = NEVER
         with ThreadPoolExecutor(FINDS) as pool:
             finds = [pool.submit(find, server, f"release number {n}") for n in range(FINDS)]
             health = health_beside(server, finds)
         answers = [one.result() for one in finds]
         assert all(BY_WORDS in one.notes and len(one.uris) == 3 for one in answers)
         assert max(one.took for one in answers) < QUERY_SECONDS + NOISE
-        assert len(stub.requests) - before <= 4  # its connections; then it is left alone
+        asked = [text for sent in stub.requests for text in sent.texts if "number" in text]
+        assert len(asked) <= 4 + 2  # its connections and, where the machine is slow, probes
         later = [find(server, f"release later {n}", "search") for n in range(10)]
         assert all(BY_WORDS in one.notes for one in later)
         assert sorted(one.took for one in later)[5] < QUERY_SECONDS  # but for probes at once
