@@ -1,6 +1,8 @@
 """A little of what `make fuzz-parsers` does, without its coverage: good inputs, found ones, chance."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from tests.fuzz.containers import mended
 from tests.fuzz.file_targets import exports
 from tests.fuzz.guard import fault_of
 from tests.fuzz.mutation import mutated, repeated
+from tests.fuzz.parsers import Score
 from tests.fuzz.shrinking import shrunk
 from tests.fuzz.target import Target
 from tests.fuzz.targets import TARGETS
@@ -75,6 +78,26 @@ def test_the_guard_tells_faults_from_refusals() -> None:
         assert fault is not None
         assert fault.kind == kind
         assert fault.place.endswith(f"test_short.py:{run.__name__}")
+
+
+def test_the_table_counts_inputs_branches_and_findings() -> None:
+    score = Score("zip", seconds=90)
+    score.add(
+        "#40\tINITED cov: 21 ft: 3\nFOUND a/zip-1: KeyError in x\n#70\tDONE   cov: 33 ft: 9\n"
+    )
+    score.add("#5\tINITED cov: 33 ft: 9\n")
+    assert score.row().split() == ["zip", "1.5", "75", "21", "->", "33", "1"]
+
+
+@pytest.mark.slow
+def test_the_whole_of_it_runs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.fuzz.parsers", "--minutes", "0.1", "--only", "uri"]
+    done = subprocess.run(  # noqa: S603
+        [*command, "--keep", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = {line for line in done.stdout.splitlines() if line.startswith("uri")}
+    assert int(row.split()[2].replace(",", "")) > 10
 
 
 def test_a_finding_is_made_small() -> None:

@@ -174,7 +174,12 @@ async def test_an_unknown_compression_spoils_only_its_entry(tmp_path: Path) -> N
     assert good == b"good"
 
 
-@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04 cut off"])
+ELSEWHERE = struct.pack(
+    "<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 1_000, 2_000, 0
+)  # a list before the file
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04 cut off", ELSEWHERE])
 async def test_what_is_no_zip_is_refused(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(data)
     with pytest.raises(InvalidArgumentError, match="no readable zip"):
