@@ -28,6 +28,7 @@ from contextfind.ingestion.writing import WriteMode, Written
 from contextfind.ports import Committed as Commitment
 from contextfind.ports import Job, JobState, Key, Move, Retag
 from contextfind.retrieval.browsing import Entry, Listing
+from contextfind.retrieval.matching import Lines, Paths
 from contextfind.server.auth import digest_of
 from contextfind.sessions.commit import Committed
 from contextfind.sessions.conversations import Conversations
@@ -184,6 +185,20 @@ class FakeTree:
         return sorted([*files, *folders], key=lambda entry: entry.uri)
 
 
+class FakeMatcher:
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def grep(self, *_: object, ignore_case: bool = False) -> Lines:
+        del ignore_case
+        await asyncio.sleep(self.seconds)
+        return Lines((), 0, has_more=False)
+
+    async def glob(self, *_: object) -> Paths:
+        await asyncio.sleep(self.seconds)
+        return Paths((), has_more=False)
+
+
 class FakeJobs:
     def __init__(self) -> None:
         self.asked: list[AddRequest] = []
@@ -320,6 +335,7 @@ class FakeHouse:
         self.finder = FakeFinder()
         self.searcher = FakeSearcher(self.finder)
         self.browser = self.writer = FakeTree()
+        self.matcher = FakeMatcher()
         self.jobs = self.adding = FakeJobs()
         self.settling = FakeSettling()
         self.uploads = FakeUploads()

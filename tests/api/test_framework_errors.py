@@ -18,7 +18,6 @@ async def test_an_unknown_path_is_not_found(api, path):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/v1/search/grep"),
         ("POST", "/api/v1/search/recall"),
         ("GET", "/api/v1/content/download"),
         ("GET", "/api/v1/observer/system"),

@@ -63,6 +63,18 @@ SEARCH: Mapping[str, object] = {
     },
 }
 
+GREP: Mapping[str, object] = {
+    "a word in any case, with its lines": {
+        "uri": DIRECTORY,
+        "pattern": "atlasctl +rollback",
+        "case_insensitive": True,
+        "node_limit": 20,
+    }
+}
+GLOB: Mapping[str, object] = {
+    "all Markdown files below a directory": {"uri": DIRECTORY, "pattern": "**/*.md"}
+}
+
 SESSION: Mapping[str, object] = {
     "one with a fresh id": {},
     "one with an id of your own": {"session_id": "session-1"},

@@ -14,6 +14,7 @@ from contextfind.ingestion.writing import Writer
 from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
+from contextfind.retrieval.matching import Matcher
 from contextfind.retrieval.searcher import Searcher
 from contextfind.retrieval.skills import SkillBrowser
 from contextfind.sessions.commit import Committer
@@ -44,6 +45,8 @@ class House(Protocol):
     def searcher(self) -> Searcher: ...  # noqa: D102
     @property
     def browser(self) -> Browser: ...  # noqa: D102
+    @property
+    def matcher(self) -> Matcher: ...  # noqa: D102
     @property
     def writer(self) -> Writer: ...  # noqa: D102
     @property

@@ -4,8 +4,6 @@ _LATER = "planned, not there yet"
 
 # The longest prefix wins. A path that no prefix covers is simply unknown.
 _HINTS = {
-    "/api/v1/search/grep": f"{_LATER}; POST /api/v1/search/find finds exact words too",
-    "/api/v1/search/glob": f"{_LATER}; use GET /api/v1/fs/tree",
     "/api/v1/search/recall": f"{_LATER}; use POST /api/v1/search/find",
     "/api/v1/content/download": f"{_LATER}; use GET /api/v1/content/read",
     "/api/v1/content/batch-write": f"{_LATER}; use POST /api/v1/content/write once per file",

@@ -20,6 +20,7 @@ from contextfind.ingestion.writing import Tally, Writer
 from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder
+from contextfind.retrieval.matching import Matcher
 from contextfind.retrieval.searcher import Searcher
 from contextfind.sessions.commit import Committer
 from contextfind.sessions.conversations import Conversations
@@ -52,6 +53,7 @@ class House:
     searcher: Searcher
     answerer: Answerer
     browser: Browser
+    matcher: Matcher
     writer: Writer
     adding: Adding
     skills: Skills
@@ -126,6 +128,7 @@ class House:
             searcher=Searcher(finder, around.timer, conversations.recollect, engines.analyzer),
             answerer=build_answerer(settings, engines, finder, workers.uses.count),
             browser=Browser(engines.store, engines.blobs, workers.uses.count),
+            matcher=Matcher(engines.store, engines.blobs, cpu),
             writer=writer,
             adding=background.adding,
             skills=build_skills(engines, desk, workers, background.adding),
