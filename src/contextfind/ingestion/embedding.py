@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from contextfind.domain.errors import UnavailableError
-from contextfind.domain.records import Matrix, are_unit
+from contextfind.domain.errors import DiskRefusesError, UnavailableError
+from contextfind.domain.records import Matrix, Vector, are_unit
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Embedder, PendingText, RecordStore
@@ -22,6 +22,7 @@ _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what 
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
 # Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
 # often. What trying again does not change (a key, a name) may be mended where the model runs.
+_DISK_SECONDS = 1.0  # between two looks whether a disk takes something again
 _PATIENCE = (1.0, 4.0)
 _RESIGNED = 15.0
 
@@ -98,9 +99,7 @@ class EmbeddingWorker:
         started = self._timer()
         rows = await self._rows(texts)
         self._in_a_row = 0
-        await self._store.add_vectors(
-            [(text.digest, row) for text, row in zip(texts, rows, strict=True)]
-        )
+        await self._keep([(text.digest, row) for text, row in zip(texts, rows, strict=True)])
         self.embedded += len(texts)
         self._pulse.beat()
         took = self._timer() - started
@@ -109,6 +108,20 @@ class EmbeddingWorker:
         elif took > 2 * _STEP_SECONDS:
             self._step = max(self._step // 2, _SMALLEST)
         return True
+
+    async def _keep(self, vectors: Sequence[tuple[str, Vector]]) -> None:
+        """Store vectors as soon as the disk takes them: they were paid for."""
+        told = False
+        while True:
+            try:
+                await self._store.add_vectors(vectors)
+            except DiskRefusesError as fault:
+                if not told:
+                    _log.warning("vectors cannot be written, trying again: %s", fault)
+                told = True
+                await asyncio.sleep(_DISK_SECONDS)
+            else:
+                return
 
     async def _rows(self, texts: Sequence[PendingText]) -> Matrix:
         try:

@@ -59,20 +59,24 @@ class SummaryWorker:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        said = ""
         while True:
             await self._calm.wait()
             beats = self._desk.written.beats
             try:
                 await self._desk.courtesy.give_way()
                 position = await self._desk.store.position()
-                if await self._step():
-                    continue
+                busy = await self._step()
             # A full disk, say, or a file where a directory was: what is a directory stays stale.
             except (UnavailableError, ConflictError) as fault:
-                _log.warning("summaries cannot be written, trying again: %s", fault)
+                if str(fault) != said:  # a log that grows every second helps no full disk
+                    said = str(fault)
+                    _log.warning("summaries cannot be written, trying again: %s", said)
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            await self._more(position, beats)
+            said = ""
+            if not busy:
+                await self._more(position, beats)
 
     async def _step(self) -> bool:
         """Summarise the deepest stale directories; return whether there were any."""

@@ -3,8 +3,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from contextfind.domain.errors import UnavailableError
-from contextfind.domain.records import Matrix
+from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.domain.errors import DiskRefusesError, UnavailableError
+from contextfind.domain.records import Matrix, Vector
 from contextfind.ingestion import embedding
 from contextfind.ports import Purpose
 from tests.fakes import FakeEmbedder
@@ -50,6 +51,29 @@ async def test_one_refused_text_keeps_no_other_from_its_vector() -> None:
         counts = await house.store.counts()
         assert counts["vectors"] >= 19
         assert (await house.find("poison"))[0].uri == DOCS.child("7.md")  # by words
+
+
+class FullStore(MemoryRecordStore):
+    """Takes no vectors for some calls."""
+
+    refusals = 3
+
+    async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
+        if self.refusals > 0:
+            self.refusals -= 1
+            raise DiskRefusesError("is full")
+        return await super().add_vectors(vectors)
+
+
+async def test_a_full_disk_is_no_fault_of_the_embedder_and_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(embedding, "_DISK_SECONDS", 0.01)
+    async with household(store=FullStore()) as house:
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        await house.settled()
+        assert (await house.store.counts())["vectors"] > 0
+    assert caplog.text.count("vectors cannot be written") == 1
 
 
 async def test_a_provider_that_refuses_everything_is_not_asked_for_each_text() -> None:
