@@ -166,6 +166,11 @@ class ForkedServer(ServerProcess):
         self.process = Program(arguments, output, environment, before)  # type: ignore[assignment]
         return self
 
+    def tell(self, number: int) -> None:
+        """Send a signal, and wait for nothing."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
 
 def _run(
     arguments: Sequence[str], output: Handle, environment: Mapping[str, str], before: Before

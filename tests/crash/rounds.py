@@ -1,6 +1,7 @@
 """Rounds of traffic, each ended by kill -9 at a random moment; the next start is held to what was promised."""
 
 import random
+import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,8 +12,10 @@ from tests.crash.program import ForkedServer
 
 # the index is written and bodies are swept in every pause of the traffic
 IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1", "CONTEXTFIND_LOG__LEVEL": "WARNING"}
-MOMENTS = ("traffic", "pause", "start", "resuming")
-_WEIGHTS = (82, 10, 4, 4)
+MOMENTS = ("traffic", "pause", "stop", "start", "resuming")
+_WEIGHTS = (76, 8, 8, 4, 4)
+# until the kill, after the start or after some answers: a step of housekeeping, of a stop, of a start, of a request
+_MOST_SECONDS = {"traffic": 0.03, "pause": 0.6, "stop": 0.3, "start": 0.3}
 _MOST_ANSWERS = 40  # in a round, before the kill
 
 
@@ -60,7 +63,7 @@ class Rounds:
         with ForkedServer(self._data) as server:
             server.start(IDLE)
             if moment == "start":
-                self._idle(0.3)
+                self._idle(_MOST_SECONDS[moment])
             else:
                 server.wait_healthy()
                 self._meet(server, moment)
@@ -82,11 +85,11 @@ class Rounds:
             return
         self._crowd.check(server)
         with self._crowd.at_work(server, self._rng.randint(1, _MOST_ANSWERS)) as pause:
-            if moment == "pause":
+            if moment != "traffic":
                 pause.set()
-                self._idle(0.6)
-            else:
-                self._idle(0.03)
+            if moment == "stop":
+                server.tell(signal.SIGTERM)
+            self._idle(_MOST_SECONDS[moment])
             server.kill()
         self.toll.acknowledged = self._crowd.answers
         self.toll.open.update(operation.kind for operation in self._crowd.open)

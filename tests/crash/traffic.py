@@ -43,6 +43,17 @@ def marker_of(text: str) -> str:
     return text.rsplit("\n", 2)[-2].split(maxsplit=1)[0]
 
 
+class RefusedError(AssertionError):
+    """A request that ought to be answered with 200 was not.
+
+    unavailable: the server says that it cannot answer now.
+    """
+
+    def __init__(self, request: str, answer: httpx.Response) -> None:
+        super().__init__(f"{request}: {answer.text}")
+        self.unavailable = answer.status_code == 503
+
+
 class Client:
     """One of several at once; no two have an address or a session in common."""
 
@@ -67,12 +78,22 @@ class Client:
             yield
 
     def work(self, pause: threading.Event) -> None:
-        """Send one request after the other, until told to pause or the server is gone."""
+        """Send one request after the other, until told to pause or the server is gone.
+
+        In a pause the last request may be refused by a server that is told to stop: done or not, as without an answer.
+
+        Raises:
+            RefusedError: any other request was.
+
+        """
         while not pause.is_set():
             try:
                 self._rng.choices(*zip(*self._moves(), strict=True))[0]()
             except httpx.TransportError:
                 return
+            except RefusedError as refusal:
+                if not (refusal.unavailable and pause.is_set()):
+                    raise
 
     def broken_at_once(self) -> list[str]:
         """Return a line per promise that a server just started does not keep: as files are read, as sessions count."""
@@ -247,7 +268,8 @@ class Client:
 
     def _call(self, method: str, path: str, **arguments: Any) -> Any:
         answer = self._http.request(method, path, **arguments)
-        assert answer.status_code == 200, f"{method} {path}: {answer.text}"
+        if answer.status_code != 200:
+            raise RefusedError(f"{method} {path}", answer)
         return answer.json()["result"]
 
     def _files(self) -> dict[str, Thing]:

@@ -84,17 +84,16 @@ def test_a_server_that_dies_there_has_kept_its_promises(
 
 def live_on(server: ForkedServer, crowd: Crowd, point: FaultPoint) -> None:
     """Let the crowd work until the server dies at a point, or will soon."""
-    assert server.process is not None
     if point in IN_A_PAUSE:  # it may be reached before they begin
-        server.process.send_signal(TELL)
+        server.tell(TELL)
     with crowd.at_work(server, ANSWERS) as pause:
         if point not in WHILE_WORKING:
             pause.set()
         else:
-            server.process.send_signal(TELL)
+            server.tell(TELL)
     if point in WHEN_STOPPED:
-        server.process.send_signal(TELL)
-        server.process.terminate()
+        server.tell(TELL)
+        server.tell(signal.SIGTERM)
 
 
 def run(*words: str, before: Before = nothing, code: int = 0) -> str:

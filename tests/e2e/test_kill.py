@@ -131,8 +131,8 @@ def test_R106_an_interrupt_right_after_an_add_loses_nothing(tmp_path: Path) -> N
         server.start().wait_healthy()
         add(server, root, files, wait=True)
         time.sleep(0.1)  # noqa: TID251 - the case says when
+        server.tell(signal.SIGINT)
         assert server.process is not None
-        server.process.send_signal(signal.SIGINT)
         assert server.process.wait(TASK_SECONDS) == 0, server.output()
     with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
