@@ -24,7 +24,6 @@ _PROGRAM = "contextfind"
 _OWN_THREADS = Path(
     "/proc/self/task"
 )  # where there is no /proc, those that Python knows are counted
-_FAMILIES = {"gauge": GaugeMetricFamily, "counter": CounterMetricFamily}
 
 
 async def exposition(measures: Measures, seats: Seats, figures: Sequence[Figure]) -> bytes:
@@ -63,7 +62,8 @@ class _Told(Collector):
 
 def _family(figure: Figure) -> Metric:
     labels = [figure.label] if figure.label else []
-    family = _FAMILIES[figure.kind](f"{_PROGRAM}_{figure.name}", figure.meaning, labels=labels)
+    kind = CounterMetricFamily if figure.kind == "counter" else GaugeMetricFamily
+    family = kind(f"{_PROGRAM}_{figure.name}", figure.meaning, labels=labels)
     for name, value in figure.values.items():
         family.add_metric([name] if labels else [], value)
     return family
