@@ -124,7 +124,8 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     for name, text in sorted(environ.items()):
         place = SHORTCUTS.get(name)
         if place is None and name.startswith(PREFIX) and "__" in name:
-            section, *between, key = name.removeprefix(PREFIX).lower().split("__")
+            section, *between = name.removeprefix(PREFIX).lower().split("__")
+            key = between.pop() if between else ""  # none in CONTEXTFIND__SERVER
             if section not in SECTIONS or between not in ([], ["dense"]):
                 raise ConfigError(f"{name} sets no section; known are {', '.join(SECTIONS)}")
             place = (section, key)

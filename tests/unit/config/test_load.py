@@ -218,7 +218,12 @@ def test_the_origin_of_a_wrong_value_is_told(tmp_path: Path) -> None:
 
 
 def test_a_variable_for_no_section_is_an_error() -> None:
-    for name in ("CONTEXTFIND_EMBEDING__MODEL", "CONTEXTFIND_SERVER__X__PORT"):
+    for name in (
+        "CONTEXTFIND_EMBEDING__MODEL",
+        "CONTEXTFIND_SERVER__X__PORT",
+        "CONTEXTFIND__SERVER",
+        "CONTEXTFIND__",
+    ):
         with pytest.raises(ConfigError, match=name):
             load_settings(None, {name: "x"})
     with pytest.raises(ConfigError, match="CONTEXTFIND_SERVER__PROT"):
