@@ -1,4 +1,4 @@
-"""`write`, `mkdir`, `rm`."""
+"""`write`, `mkdir`, `rm`, `mv`, `tag`."""
 
 import sys
 from pathlib import Path
@@ -67,6 +67,46 @@ async def rm(
         show_json(answer.raw)
     else:
         show(f"removed {uri}" if answer.estimated_deleted_count else f"nothing is stored at {uri}")
+
+
+@client_command(app, "mv")
+async def mv(
+    connection: Connection,
+    source: Annotated[str, typer.Argument(metavar="URI", help="A file or a directory.")],
+    target: Annotated[
+        str, typer.Argument(metavar="URI", help="Its new address; DIR/ keeps its name, below DIR.")
+    ],
+) -> None:
+    """Move a file, or a directory with all that is in it."""
+    if target.endswith("/"):
+        target += source.rstrip("/").rpartition("/")[2]
+    answer = await connection.client.mv(source, target)
+    if connection.as_json:
+        show_json(answer.raw)
+    else:
+        show(str(answer.raw.get("to", target)))
+
+
+@client_command(app, "tag")
+async def tag(
+    connection: Connection,
+    uri: Address,
+    tags: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE…")] = None,
+    mode: Annotated[
+        Literal["append", "replace", "clear"],
+        typer.Option(help="append leaves those of other keys; clear leaves none."),
+    ] = "append",
+    *,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", help="Every file below a directory.")
+    ] = False,
+) -> None:
+    """Give tags to what is stored."""
+    answer = await connection.client.set_tags(uri, tags or (), mode, recursive=recursive)
+    if connection.as_json:
+        show_json(answer.raw)
+    else:
+        show(f"{len(answer.updated_uris)} tagged: {' '.join(answer.tags) or '(none)'}")
 
 
 def _text(file: str) -> str:

@@ -49,6 +49,8 @@ OFFERS: Mapping[str, Offer] = {
     "write": Offer("editing", _FILL, "Write one text file."),
     "mkdir": Offer("editing", _FILL, "Make a directory."),
     "rm": Offer("editing", _FILL, "Remove a file or a directory."),
+    "mv": Offer("editing", _FILL, "Move a file, or a directory with all that is in it."),
+    "tag": Offer("editing", _FILL, "Give tags to what is stored."),
     "export": Offer(
         "transferring", _MOVE, "Write all data into one file; the server must be stopped."
     ),
@@ -61,6 +63,8 @@ OFFERS: Mapping[str, Offer] = {
     "search": Offer("searching", _ASK, "Find what a question means in a conversation."),
     "ls": Offer("browsing", _ASK, "List a directory."),
     "tree": Offer("browsing", _ASK, "Show what lies below a directory."),
+    "grep": Offer("matching", _ASK, "Show the lines of files that match a regular expression."),
+    "glob": Offer("matching", _ASK, "Show the addresses that match wildcards."),
     "read": Offer("browsing", _ASK, "Print a file."),
     "session": Offer("sessions", _TALK, "Start, continue, look at or end a conversation."),
     "skills": Offer("skills", _FILL, "List, add, read, find or remove skills."),

@@ -121,6 +121,69 @@ class Removed(Told):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved(Told):
+    """Files and directories that were moved; the addresses are in `raw`, as `from` and `to`."""
+
+    moved_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttrValues(Told):
+    """What may be set of an address."""
+
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes(Told):
+    """The attributes of an address."""
+
+    uri: str
+    context_type: str = ""
+    attrs: AttrValues
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Its tags, `key=value` each."""
+        return self.attrs.tags
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged(Told):
+    """What was tagged: of one address all the tags it has now, of many those that were given."""
+
+    uri: str
+    updated_uris: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineMatch(Told):
+    """A line that matches; its number counts from 1."""
+
+    uri: str
+    line: int
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grepped(Told):
+    """Lines by address and number; whether there may be more."""
+
+    matches: tuple[LineMatch, ...] = ()
+    files_scanned: int = 0
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Globbed(Told):
+    """Addresses in order; whether there may be more."""
+
+    matches: tuple[str, ...] = ()
+    has_more: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Added(Told):
     """Files on their way into the tree, below `root_uri`.
 

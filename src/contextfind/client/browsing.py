@@ -3,13 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from contextfind.client.answers import Entry, Listing, Removed, Written
+from contextfind.client.answers import (
+    Attributes,
+    Entry,
+    Listing,
+    Moved,
+    Removed,
+    Tagged,
+    Written,
+)
 from contextfind.client.envelope import API, body_of, nothing, result, result_of
 from contextfind.client.exchange import Answer, Request
 from contextfind.client.flow import Flow, ask
 from contextfind.client.shaping import shaped
 
 WriteMode = Literal["create", "replace", "append"]
+TagMode = Literal["replace", "append", "clear"]
 PAGE = 256  # entries of a listing, as the server's own default
 _Params = Mapping[str, str | int]
 NODES = 1000  # entries of a tree
@@ -76,6 +85,32 @@ def rm(uri: str, *, recursive: bool = False) -> Flow[Removed]:
     """Remove a file, or with `recursive` a directory; what is not there is no error."""
     params = {"uri": uri, "recursive": "true" if recursive else "false"}
     return ask(Request("DELETE", f"{API}/fs", result(Removed), params, again=True))
+
+
+def mv(from_uri: str, to_uri: str) -> Flow[Moved]:
+    """Move a file, or a directory with all that is in it, to a whole new address; finds know of it then.
+
+    AlreadyExistsError when something is there.
+    """
+    body = {"from_uri": from_uri, "to_uri": to_uri}
+    return ask(Request("POST", f"{API}/fs/mv", result(Moved), body=body))
+
+
+def attrs(uri: str) -> Flow[Attributes]:
+    """Return what may be set of an address: its tags."""
+    return ask(Request("GET", f"{API}/fs/attrs", result(Attributes), {"uri": uri}, again=True))
+
+
+def set_tags(
+    uri: str, tags: Sequence[str] = (), mode: TagMode = "replace", *, recursive: bool = False
+) -> Flow[Tagged]:
+    """Set the tags of a file or directory, or with `recursive` of every file below; filters see them then.
+
+    mode: `append` leaves those of other keys, `clear` leaves none.
+    """
+    body = {"uri": uri, "tags": list(tags), "mode": mode, "recursive": recursive}
+    path = f"{API}/fs/attrs/set_tags"
+    return ask(Request("POST", path, result(Tagged), body=body, again=True))
 
 
 def _text(route: str, uri: str) -> Request[str]:

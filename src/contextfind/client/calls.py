@@ -10,6 +10,7 @@ from contextfind.client import (
     admin,
     browsing,
     conversing,
+    matching,
     searching,
     skills,
     standing,
@@ -29,6 +30,8 @@ class Calls:
 
     find = Method(searching.find)
     search = Method(searching.search)
+    grep = Method(matching.grep)
+    glob = Method(matching.glob)
 
     add_resource = Method(adding.add_resource)
     upload = Method(adding.upload)
@@ -36,6 +39,9 @@ class Calls:
     write = Method(browsing.write)
     mkdir = Method(browsing.mkdir)
     rm = Method(browsing.rm)
+    mv = Method(browsing.mv)
+    attrs = Method(browsing.attrs)
+    set_tags = Method(browsing.set_tags)
 
     read = Method(browsing.read)
     abstract = Method(browsing.abstract)

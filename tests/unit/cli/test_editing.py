@@ -88,3 +88,33 @@ def test_answers_for_programs_are_json(
 ) -> None:
     stub.results(*route, {"uri": URI})
     assert json.loads(call(*words, "--json", stub=stub, input="x").stdout) == {"uri": URI}
+
+
+@pytest.mark.parametrize(
+    ("target", "sent"),
+    [
+        ("viking://resources/b.md", "viking://resources/b.md"),
+        ("viking://resources/old/", "viking://resources/old/a.md"),
+    ],
+)
+def test_mv_sends_a_whole_address_also_into_a_directory(
+    stub: StubServer, target: str, sent: str
+) -> None:
+    stub.results("POST", "/api/v1/fs/mv", {"from": URI, "to": sent})
+    assert call("mv", URI, target, stub=stub).stdout == f"{sent}\n"
+    assert stub.last.json == {"from_uri": URI, "to_uri": sent}
+
+
+def test_tag_adds_tags_unless_told_otherwise(stub: StubServer) -> None:
+    route = ("POST", "/api/v1/fs/attrs/set_tags")
+    stub.results(*route, {"uri": URI, "updated_uris": [URI], "tags": ["a=1", "b=2"]})
+    assert call("tag", URI, "a=1", "b=2", stub=stub).stdout == "1 tagged: a=1 b=2\n"
+    assert stub.last.json == {
+        "uri": URI,
+        "tags": ["a=1", "b=2"],
+        "mode": "append",
+        "recursive": False,
+    }
+    stub.results(*route, {"uri": URI, "updated_uris": [URI], "tags": []})
+    assert call("tag", URI, "--mode", "clear", "-r", stub=stub).stdout == "1 tagged: (none)\n"
+    assert (stub.last.json["mode"], stub.last.json["recursive"]) == ("clear", True)

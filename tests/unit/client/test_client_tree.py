@@ -1,0 +1,50 @@
+"""Moving, tagging and finding by letter, with either client."""
+
+import pytest
+
+from contextfind.client import ConflictError
+from contextfind.client.answers import LineMatch
+from tests.unit.cli.stub_server import StubServer
+from tests.unit.client.conftest import Connect
+
+URI = "viking://resources/a.md"
+
+
+async def test_a_move_is_sent_once_and_names_what_is_in_the_way(
+    stub: StubServer, connect: Connect
+) -> None:
+    stub.results("POST", "/api/v1/fs/mv", {"from": URI, "to": "viking://~/b.md", "moved_count": 3})
+    moved = await connect().mv(URI, "viking://~/b.md")
+    assert (moved.moved_count, moved.raw["to"]) == (3, "viking://~/b.md")
+    stub.fails("POST", "/api/v1/fs/mv", 409, "ALREADY_EXISTS", "it is there")
+    with pytest.raises(ConflictError, match="it is there"):
+        await connect().mv(URI, URI)
+    stub.answer("POST", "/api/v1/fs/mv", "busy", status=503)
+    sent = len(stub.asked)
+    with pytest.raises(Exception, match="busy"):
+        await connect().mv(URI, "viking://resources/c.md")
+    assert len(stub.asked) == sent + 1
+
+
+async def test_tags_are_read_and_set(stub: StubServer, connect: Connect) -> None:
+    shown = {"uri": URI, "context_type": "resource", "attrs": {"tags": ["a=1"]}}
+    stub.results("GET", "/api/v1/fs/attrs", shown)
+    assert (await connect().attrs(URI)).tags == ("a=1",)
+    answer = {"uri": URI, "updated_uris": [URI], "tags": ["a=1"]}
+    stub.results("POST", "/api/v1/fs/attrs/set_tags", answer)
+    tagged = await connect().set_tags(URI, ["A=1"], "append", recursive=True)
+    assert (tagged.updated_uris, tagged.tags) == ((URI,), ("a=1",))
+    assert stub.last.json == {"uri": URI, "tags": ["A=1"], "mode": "append", "recursive": True}
+
+
+async def test_lines_and_addresses_are_found_by_letter(stub: StubServer, connect: Connect) -> None:
+    line = {"uri": URI, "line": 3, "content": "a key"}
+    stub.results(
+        "POST", "/api/v1/search/grep", {"matches": [line], "files_scanned": 9, "has_more": True}
+    )
+    found = await connect().grep("key", ignore_case=True, depth=2, without=URI)
+    assert found.matches == (LineMatch(uri=URI, line=3, content="a key"),)
+    assert (found.files_scanned, found.has_more) == (9, True)
+    assert stub.last.json["level_limit"] == 2
+    stub.results("POST", "/api/v1/search/glob", {"matches": [URI], "count": 1})
+    assert (await connect().glob("*.md", "viking://resources")).matches == (URI,)
