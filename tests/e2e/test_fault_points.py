@@ -29,10 +29,10 @@ ANSWERS = 15  # enough for some of everything
 # How often a server dies there. Commits are of many kinds (requests, tasks, vectors, counts), and only one that a
 # client waits for can be acknowledged too early.
 WHILE_WORKING = {
-    FaultPoint.MID_BLOB: 1,
+    FaultPoint.MID_BLOB: 2,
     FaultPoint.AFTER_BLOBS: 1,
     FaultPoint.BEFORE_COMMIT: 3,
-    FaultPoint.AFTER_COMMIT: 1,
+    FaultPoint.AFTER_COMMIT: 2,
     FaultPoint.MID_FOLLOW: 1,
 }
 IN_A_PAUSE = (FaultPoint.MID_SWEEP, FaultPoint.MID_FORGETTING)
