@@ -3,10 +3,13 @@
 import asyncio
 import bz2
 import errno
+import io
 import lzma
 import re
 import stat
 import struct
+import sys
+import weakref
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +30,8 @@ from contextfind.ports.sources import SourceEntry
 _MIB = 1024 * 1024
 _UTF8_FLAG, _ENCRYPTED_FLAG = 0x800, 0x1
 _DRIVE = re.compile(r"[A-Za-z]:")
+# Bytes of the list of entries, which takes six times that in memory: 20,000 entries with long names.
+_LONGEST_LIST = 16 * _MIB
 # What zipfile and zlib raise on broken archives.
 _BROKEN = (
     zipfile.BadZipFile,
@@ -119,7 +124,9 @@ class ZipSource:
 
     def _open(self) -> zipfile.ZipFile:
         try:
-            return zipfile.ZipFile(self._file)
+            file = _Bytes(self._file)
+            weakref.finalize(self, file.close)
+            archive = zipfile.ZipFile(file)
         except FileNotFoundError:
             raise NotFoundError(f"the archive {self._name!r} is not there (any more)") from None
         except (*_BROKEN, NotImplementedError) as error:
@@ -128,11 +135,32 @@ class ZipSource:
                     f"the archive {self._name!r} cannot be read: {error.strerror}"
                 ) from error
             raise InvalidArgumentError(f"{self._name!r} is no readable zip: {error}") from error
+        file.most = sys.maxsize  # entries are read in pieces, and have bounds of their own
+        return archive
 
     def _known(self, archive: zipfile.ZipFile) -> dict[str, ZipInfo]:
         if self._items is None:
             self._items = _index(archive.infolist(), self._limits)
         return self._items
+
+
+class _Bytes(io.FileIO):
+    """A zip on disk, whose list of entries is bounded: zipfile reads it at once, and believes its size."""
+
+    most = _LONGEST_LIST
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return so many bytes.
+
+        Raises:
+            InvalidArgumentError: they are more than `most`.
+
+        """
+        if size is not None and size > self.most:
+            raise InvalidArgumentError(
+                f"the zip's list of entries has {size} bytes, {self.most} are allowed"
+            )
+        return super().read(size) or b""
 
 
 def _index(infos: Sequence[ZipInfo], limits: ZipLimits) -> dict[str, ZipInfo]:

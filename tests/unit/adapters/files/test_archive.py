@@ -93,6 +93,15 @@ async def test_limits_are_held(tmp_path: Path, limits: ZipLimits, told: str) -> 
         await ZipSource(file, limits=limits).entries(nothing)
 
 
+async def test_a_list_of_a_million_entries_is_not_read(tmp_path: Path) -> None:
+    entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 0, 20, *[0] * 8, 1, *[0] * 6) + b"a"
+    listed = entry * 400_000
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, len(listed), 0, 0)
+    (tmp_path / "x.zip").write_bytes(listed + end)
+    with pytest.raises(InvalidArgumentError, match="18800000 bytes, 16777216 are allowed"):
+        await ZipSource(tmp_path / "x.zip").entries(nothing)
+
+
 async def test_an_entry_that_lies_about_its_size_gives_no_more_than_it_said(tmp_path: Path) -> None:
     file = packed(tmp_path, ("a.md", bytes(100_000)))
     data = bytearray(file.read_bytes())
