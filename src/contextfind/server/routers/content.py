@@ -90,7 +90,8 @@ async def reindex(
     whole = under == ROOT and premises.keeper.may_see_house(tenant)
     job = await house.reindexing.start(tenant, under, body.mode, whole=whole)
     if body.wait:
-        ended = await until_done(house, tenant, job, patience, "it was not indexed again")
+        async with aside(request):
+            ended = await until_done(house, tenant, job, patience, "it was not indexed again")
         result = reindexed(under, body.mode, ended)
     else:
         result = accepted(under, body.mode, job)
