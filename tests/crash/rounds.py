@@ -16,6 +16,7 @@ MOMENTS = ("traffic", "pause", "stop", "start", "resuming")
 _WEIGHTS = (76, 8, 8, 4, 4)
 # until the kill, after the start or after some answers: a step of housekeeping, of a stop, of a start, of a request
 _MOST_SECONDS = {"traffic": 0.03, "pause": 0.6, "stop": 0.3, "start": 0.3}
+_REINDEXED = 0.15  # share of rounds in which the index is built anew meanwhile
 _MOST_ANSWERS = 40  # in a round, before the kill
 
 
@@ -23,11 +24,13 @@ _MOST_ANSWERS = 40  # in a round, before the kill
 class Toll:
     """What came of the rounds so far.
 
-    moments: in which the server was killed. open: by kind, requests that had no answer then.
+    moments: in which the server was killed. reindexed: rounds in which the index was built anew meanwhile.
+    open: by kind, requests that had no answer then.
     """
 
     rounds: int = 0
     acknowledged: int = 0
+    reindexed: int = 0
     moments: Counter[str] = field(default_factory=Counter)
     open: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -37,8 +40,8 @@ class Toll:
         kinds = ", ".join(f"{name} {count}" for name, count in self.open.most_common())
         return (
             f"{self.rounds} rounds, {self.acknowledged} operations acknowledged, none lost; "
-            f"killed during {moments}; {self.open.total()} requests had no answer then: {kinds}; "
-            f"{self.seconds:.0f} s"
+            f"killed during {moments}; {self.reindexed} times the index was being built anew; "
+            f"{self.open.total()} requests had no answer then: {kinds}; {self.seconds:.0f} s"
         )
 
 
@@ -84,6 +87,9 @@ class Rounds:
             self._crowd.check_at_once(server)
             return
         self._crowd.check(server)
+        if self._rng.random() < _REINDEXED:
+            server.call("POST", "/api/v1/content/reindex", json={})
+            self.toll.reindexed += 1
         with self._crowd.at_work(server, self._rng.randint(1, _MOST_ANSWERS)) as pause:
             if moment != "traffic":
                 pause.set()
