@@ -11,8 +11,7 @@ import typer
 from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
-from contextfind.cli.meter import Meter, meter
-from contextfind.cli.pace import Paces
+from contextfind.cli.progress import progress
 from contextfind.cli.screen import complain, say, show, show_json, table
 from contextfind.domain.errors import (
     ContextFindError,
@@ -20,7 +19,7 @@ from contextfind.domain.errors import (
     InvalidArgumentError,
 )
 from contextfind.transfer.manifest import Manifest
-from contextfind.wiring.backups import Saved, Told, take_backup
+from contextfind.wiring.backups import Saved, take_backup
 from contextfind.wiring.restores import check_backup, restore_backup
 
 _SHOWN = 10  # damaged files; --json names them all
@@ -46,7 +45,7 @@ def backup(
     try:
         source = Path(settings_from(config, {"storage.path": data}).settings.storage.path)
         _check_data(source)
-        with _explained(directory), _told() as told:
+        with _explained(directory), progress() as told:
             saved = take_backup(source, directory, datetime.now(UTC), told)
     except Complaint as complaint:
         complain(complaint, as_json=json)
@@ -73,7 +72,7 @@ def restore(
     """
     try:
         target = Path(settings_from(config, {"storage.path": data}).settings.storage.path)
-        with _explained(directory), _told() as told:
+        with _explained(directory), progress() as told:
             if verify:
                 manifest = check_backup(directory, told)
             else:
@@ -95,20 +94,6 @@ def _check_data(directory: Path) -> None:
             f"there is no data in {directory.absolute()}; name the directory with --data DIR",
             ExitCode.USAGE,
         )
-
-
-@contextlib.contextmanager
-def _told() -> Iterator[Told]:
-    """Give what shows progress, with its pace and the time left."""
-    paces = Paces()
-    with meter() as bar:
-        yield _shower(bar, paces)
-
-
-def _shower(bar: Meter, paces: Paces) -> Told:
-    return lambda stage, done, total, unit: bar.show(
-        stage, done, total, paces.at(stage, done, total, unit)
-    )
 
 
 @contextlib.contextmanager

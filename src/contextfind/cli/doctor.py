@@ -1,6 +1,7 @@
 """`doctor`: what would keep a server from working, and the next step."""
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,7 @@ from contextfind.cli.checks import (
 )
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.deep import check_data
 from contextfind.cli.screen import console, show_json
 from contextfind.config.load import Loaded
 
@@ -28,6 +30,12 @@ def doctor(
     *,
     config: ConfigFile = None,
     data: DataDirectory = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also read all data, byte by byte; the server must be stopped."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
 ) -> None:
     """Check configuration, data, models and port; no server needed.
@@ -35,8 +43,9 @@ def doctor(
     The models are tried: in a temporary directory a text is written, embedded and found again, the reranker
     judges one, and each language model says a word.
     Exit code 1 when something fails.
+    With --deep every page of the database, every text, every vector and the index are read, and nothing is changed.
     """
-    findings = _examined(config, data)
+    findings = _examined(config, data, deep=deep)
     if json:
         show_json([finding.as_json() for finding in findings])
     else:
@@ -45,7 +54,7 @@ def doctor(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _examined(config: str | None, data: str | None) -> list[Finding]:
+def _examined(config: str | None, data: str | None, *, deep: bool) -> list[Finding]:
     try:
         loaded = settings_from(config, {"storage.path": data})
     except Complaint as complaint:
@@ -58,6 +67,7 @@ def _examined(config: str | None, data: str | None) -> list[Finding]:
         asyncio.run(check_models(settings)),
         *asyncio.run(check_reranker(settings)),
         *asyncio.run(check_chats(settings)),
+        *(check_data(Path(settings.storage.path)) if deep else ()),
     ]
 
 
@@ -72,7 +82,8 @@ def _about_config(loaded: Loaded) -> Finding:
 
 def _show(findings: list[Finding]) -> None:
     screen = console()
+    width = max(len(finding.what) for finding in findings)
     for finding in findings:
         step = f"; {finding.next_step}" if finding.next_step else ""
         screen.print(f"{finding.verdict.value:<5}", style=STYLES[finding.verdict], end="")
-        screen.print(f"{finding.what:<7} {finding.line}{step}", soft_wrap=True)
+        screen.print(f"{finding.what:<{width}} {finding.line}{step}", soft_wrap=True)

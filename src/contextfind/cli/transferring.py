@@ -13,10 +13,11 @@ import typer
 from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
-from contextfind.cli.meter import Countdown, meter
-from contextfind.cli.opening import opened, opened_vault
+from contextfind.cli.meter import meter
+from contextfind.cli.opening import opened_vault
 from contextfind.cli.outfile import STDOUT
 from contextfind.cli.pace import Pace
+from contextfind.cli.progress import settle
 from contextfind.cli.screen import complain, say, show_json
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError, InvalidArgumentError
@@ -29,7 +30,6 @@ from contextfind.wiring import Vault
 PLAIN = ".jsonl"  # a file of this name is written without compression
 _WHOLE = "get a whole copy"
 _AGAIN = "what stands before is stored; get a whole copy and run the same command again"
-_LOOK_SECONDS = 0.5  # between two looks at what still has to be embedded
 
 app = typer.Typer()
 
@@ -196,15 +196,7 @@ def _check_vectors(header: Header, vault: Vault, *, reembed: bool) -> None:
 
 async def _settle(settings: Settings) -> None:
     """Let the workers of a house finish what an import left to them."""
-    countdown, pace = Countdown(), Pace("texts")
-    async with opened(settings) as house:
-        ending = asyncio.create_task(house.settling.settle(None, None, None))
-        with meter() as bar:
-            while not ending.done():
-                done, total = countdown.at((await house.settling.settle(None, None, 0)).texts)
-                bar.show("embedded and indexed", done, total, pace.at(done, total))
-                await asyncio.wait({ending}, timeout=_LOOK_SECONDS)
-        note = (await ending).note
+    note = await settle(settings)
     say(note or "all of it can be found", style="yellow" if note else "green")
 
 

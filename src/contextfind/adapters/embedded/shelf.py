@@ -27,6 +27,7 @@ from contextfind.adapters.embedded.graph import Graph, Net, load_net
 from contextfind.adapters.embedded.packing import pack_segment, unpack_segment
 from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.snapshot import Snapshot, View
+from contextfind.domain.errors import DamagedError
 from contextfind.ports.fault_points import FaultPoint, reached
 
 _log = logging.getLogger(__name__)
@@ -68,6 +69,23 @@ class Shelf:
         # graphs on disk that this maker does not read, but keeps
         self._unread: WeakKeyDictionary[Segment, _Files] = WeakKeyDictionary()
 
+    @classmethod
+    def maker_of(cls, directory: Path, *, graphs: bool) -> Maker | None:
+        """Return who made the snapshot in a directory, None where there is none.
+
+        Raises:
+            DamagedError: that cannot be read.
+
+        """
+        shelf = cls(directory, Maker(0, "", graphs=graphs))
+        if not (directory / _MANIFEST).exists() and not shelf._orphans():
+            return None
+        try:
+            body = shelf._manifest()
+            return Maker(int(body["dimension"]), str(body["fingerprint"]), graphs=graphs)
+        except _BROKEN as error:
+            raise DamagedError(f"the search index is damaged: {error}") from error
+
     def load(self) -> Snapshot:
         """Return what was written last, or an empty snapshot when that is not to be trusted.
 
@@ -77,12 +95,26 @@ class Shelf:
             return Snapshot()
         try:
             body = self._read_manifest()
-            views = tuple(self._load_view(entry) for entry in body["views"])
+            views = tuple(self._view(entry, self._graph_if_good) for entry in body["views"])
             self._sweep()
             return Snapshot(views, int(body["position"]))
         except _BROKEN as error:
             _log.warning("the search index in %s is built anew: %s", self._directory, error)
             return Snapshot()
+
+    def examine(self) -> Snapshot:
+        """Return what was written last, graphs too, and change nothing.
+
+        Raises:
+            DamagedError: a file is not what was written, or of another maker.
+
+        """
+        try:
+            body = self._read_manifest()
+            views = tuple(self._view(entry, self._graph) for entry in body["views"])
+            return Snapshot(views, int(body["position"]))
+        except _BROKEN as error:
+            raise DamagedError(f"the search index is damaged: {error}") from error
 
     def _orphans(self) -> Sequence[Path]:
         """Return the segments that lie there; none where there is no directory."""
@@ -159,17 +191,23 @@ class Shelf:
             "fingerprint": maker.fingerprint,
         }
 
-    def _read_manifest(self) -> dict[str, Any]:
+    def _manifest(self) -> dict[str, Any]:
         sealed = json.loads((self._directory / _MANIFEST).read_text("utf-8"))
         if hashlib.sha256(sealed["body"].encode()).hexdigest() != sealed["sha256"]:
             raise ValueError(f"{_MANIFEST} is not what was written")
         body: dict[str, Any] = json.loads(sealed["body"])
+        return body
+
+    def _read_manifest(self) -> dict[str, Any]:
+        body = self._manifest()
         for field, mine in self._heading().items():
             if body[field] != mine:
                 raise ValueError(f"it has {field} {body[field]!r}, wanted is {mine!r}")
         return body
 
-    def _load_view(self, entry: dict[str, Any]) -> View:
+    def _view(
+        self, entry: dict[str, Any], graph_of: Callable[[_Files, Segment], Graph | None]
+    ) -> View:
         path = self._verified(entry["segment"])
         segment = unpack_segment(path)
         self._segments[segment] = path.name
@@ -179,18 +217,21 @@ class Shelf:
         if files is not None and not self._maker.graphs:
             self._unread[segment] = files
         elif files is not None:
-            graph = self._load_graph(files, segment)
+            graph = graph_of(files, segment)
         return View(segment, dead, graph)
 
-    def _load_graph(self, files: _Files, segment: Segment) -> Graph | None:
+    def _graph_if_good(self, files: _Files, segment: Segment) -> Graph | None:
         """Return the graph of a segment; None where that is not to be trusted, and it will be drawn again."""
         try:
-            graph = Graph(tuple(self._load_net(one) for one in files))
-            if any(net.first + len(net.members) > len(segment.vectors) for net in graph.nets):
-                raise ValueError("it is of another segment")
+            return self._graph(files, segment)
         except _BROKEN as error:
             _log.warning("a graph of the search index is drawn anew: %s", error)
             return None
+
+    def _graph(self, files: _Files, segment: Segment) -> Graph:
+        graph = Graph(tuple(self._load_net(one) for one in files))
+        if any(net.first + len(net.members) > len(segment.vectors) for net in graph.nets):
+            raise ValueError("a graph is of another segment")
         self._graphs[graph] = files
         return graph
 

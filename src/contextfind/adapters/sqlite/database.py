@@ -50,7 +50,7 @@ class Database:
         """
         self._path = directory / FILE_NAME
         self._log = directory / f"{FILE_NAME}-wal"
-        with _translated():
+        with translated():
             connection = self._connected()
         self.bell = Bell(last_position(connection))
         self._writer = Writer(connection, lambda writing: self.bell.ring(last_position(writing)))
@@ -82,7 +82,7 @@ class Database:
 
     async def tidy(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do what `write` does, uncounted: for what nobody has asked for."""
-        with _translated():
+        with translated():
             return await asyncio.wrap_future(self._writer.submit(work))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -103,7 +103,7 @@ class Database:
         """
         if self._closed:
             raise UnavailableError("the store is closed")
-        with _translated():
+        with translated():
             return await self._readers.run(work)
 
     def size(self) -> int:
@@ -123,7 +123,7 @@ class Database:
         if self._closed:
             raise UnavailableError("the store is closed")
         before = _size(self._log)
-        with _translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
+        with translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
             _, written, back = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if written == back:  # all of it is in the file: emptying it takes no time
@@ -140,7 +140,7 @@ class Database:
         """
 
         def work() -> None:
-            with _translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
+            with translated(), contextlib.closing(sqlite3.connect(self._path)) as connection:
                 connection.execute(_SHRINKABLE)
                 connection.execute("VACUUM")
 
@@ -205,7 +205,8 @@ def _size(file: Path) -> int:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """Let no error of SQLite out: each becomes one of ours, as its cause deserves."""
     try:
         yield
     except sqlite3.Error as error:

@@ -1,0 +1,28 @@
+"""`doctor --deep`: all data of a stopped server, read and judged."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from contextfind.adapters.sqlite.database import FILE_NAME
+from contextfind.cli.checks import Finding, Verdict
+from contextfind.cli.progress import progress
+from contextfind.domain.errors import ContextFindError
+from contextfind.wiring.inspection import Grade, Inspection
+
+_VERDICTS: Mapping[Grade, Verdict] = {
+    Grade.FINE: Verdict.OK,
+    Grade.REPAIRABLE: Verdict.FAIL,
+    Grade.LOST: Verdict.FAIL,
+}
+
+
+def check_data(directory: Path) -> list[Finding]:
+    """Read everything in a data directory, with progress on the screen; nothing is changed."""
+    if not (directory / FILE_NAME).is_file():
+        return [Finding("deep", Verdict.OK, f"there is no data in {directory.absolute()} yet")]
+    try:
+        with progress() as told:
+            seen = list(Inspection(directory, told).run())
+    except ContextFindError as error:
+        return [Finding("deep", Verdict.FAIL, f"not looked at: {error}")]
+    return [Finding(one.what, _VERDICTS[one.grade], one.line, one.next_step) for one in seen]

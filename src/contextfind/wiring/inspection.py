@@ -1,0 +1,226 @@
+"""Everything in a data directory read once, while no server works on it: what is wrong, and what to do about it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from contextfind.adapters.embedded.inspection import IndexState, inspect_index
+from contextfind.adapters.files.inspection import BlobInspection, BlobState
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.sqlite.inspection import Census, DatabaseInspection
+from contextfind.domain.errors import DamagedError
+from contextfind.domain.records import Level, Record
+from contextfind.ports.housekeeping import Swept, key_of
+from contextfind.wiring.indexing import INDEX
+
+Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `cli/meter`
+
+_OFTEN = 200  # records between two signs of life
+_DIGEST_DIGITS = 64
+_BACKUP = "put a backup back: contextfind restore BACKUP --data NEW"
+_START = "start the server: it repairs this by itself"
+_REINDEX = "build it anew: contextfind reindex (a server that is started does so too)"
+
+
+class Grade(Enum):
+    """How bad something is: not at all, it repairs itself, somebody has to do something."""
+
+    FINE = "fine"
+    REPAIRABLE = "repairable"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was looked at, how it is, what was seen, and what to do about it."""
+
+    what: str
+    grade: Grade
+    line: str
+    next_step: str = ""
+
+
+@dataclass(slots=True)
+class _Texts:
+    """The texts of one account so far."""
+
+    whole: int = 0
+    bad: dict[BlobState, list[str]] = field(default_factory=dict)
+    summaries: int = 0  # lost or damaged, and written again by a server
+
+
+class Inspection:
+    """Looks at one data directory; told: hears how far it is."""
+
+    def __init__(self, directory: Path, told: Told) -> None:
+        self._directory = directory
+        self._told = told
+        self._blobs = BlobInspection(directory / "blobs")
+        self._states: dict[int, BlobState] = {}  # of what was read already, by key
+
+    def run(self) -> Iterator[Observation]:
+        """Yield what is seen, one thing after the other; nothing is changed. Blocks.
+
+        Raises:
+            FailedPreconditionError: a server works on the directory.
+
+        """
+        with DirectoryLock(self._directory):
+            try:
+                with DatabaseInspection.open(self._directory) as database:
+                    yield from self._database(database)
+                    yield from self._accounts(database)
+                    yield from self._index(database)
+            except DamagedError as damage:
+                yield Observation("database", Grade.LOST, str(damage), _BACKUP)
+
+    def _database(self, database: DatabaseInspection) -> Iterator[Observation]:
+        version, known = database.schema()
+        if version > known:
+            line = f"its schema is {version}, this contextfind knows up to {known}"
+            yield Observation("database", Grade.LOST, line, "use the contextfind that wrote it")
+            return
+        if missing := database.missing():
+            line = f"without {', '.join(missing)}"
+            yield Observation("database", Grade.LOST, line, _BACKUP)
+        complaints: list[str] = []
+        tables = database.tables()
+        for number, table in enumerate(tables):
+            self._told("reading the database", number, len(tables), "tables")
+            complaints += _complaints(database, table)
+        for line in complaints:
+            yield Observation("database", Grade.LOST, line, _BACKUP)
+        if not complaints and not missing:
+            yield Observation(
+                "database", Grade.FINE, f"{len(tables)} tables, schema {version}: all pages whole"
+            )
+        yield from _references(database)
+
+    def _accounts(self, database: DatabaseInspection) -> Iterator[Observation]:
+        counts = database.accounts()
+        total, done = sum(counts.values()), 0
+        for account, records in counts.items():
+            yield from self._account(database, account, done, total)
+            done += records
+        yield from self._loose_blobs()
+
+    def _account(
+        self, database: DatabaseInspection, account: str, done: int, total: int
+    ) -> Iterator[Observation]:
+        """Read the records of an account, their texts and vectors; one that is damaged hides no other."""
+        what = f"account {account}"
+        texts = _Texts()
+        try:
+            for number, record in enumerate(database.records(account)):
+                if number % _OFTEN == 0:
+                    self._told("reading the accounts", done + number, total, "records")
+                self._read(record, texts)
+            census = database.census(account)
+        except DamagedError as damage:
+            yield Observation(what, Grade.LOST, str(damage), _BACKUP)
+            return
+        bad = [*_lost_texts(what, texts), *_bad_vectors(what, census)]
+        yield from bad
+        if not bad:
+            waiting = f", {census.pending} wait for a vector" if census.pending else ""
+            line = f"{texts.whole} texts whole, {census.passages} passages{waiting}"
+            yield Observation(what, Grade.FINE, line)
+
+    def _read(self, record: Record, texts: _Texts) -> None:
+        if len(record.source) == _DIGEST_DIGITS and record.source != record.content:
+            self._states.setdefault(key_of(record.source), BlobState.WHOLE)  # kept now and then
+        if len(record.content) != _DIGEST_DIGITS:
+            return
+        key = key_of(record.content)
+        if key not in self._states:
+            self._states[key] = self._blobs.state(record.content)
+        state = self._states[key]
+        if state is BlobState.WHOLE:
+            texts.whole += 1
+        elif record.level is Level.DETAIL:
+            texts.bad.setdefault(state, []).append(record.uri.text)
+        else:
+            texts.summaries += 1
+
+    def _loose_blobs(self) -> Iterator[Observation]:
+        named = np.sort(np.fromiter(self._states, np.uint64, len(self._states)))
+        loose = Swept()
+        for number, shelf in enumerate(self._blobs.loose(named)):
+            self._told("listing blobs", number, 256, "shelves")
+            loose += shelf
+        line = f"{len(named)} named, {loose.things} that nobody names ({loose.bytes} bytes)"
+        step = "a server takes them away when it is idle, or: contextfind compact"
+        yield Observation("blobs", Grade.FINE, line, step if loose.things else "")
+
+    def _index(self, database: DatabaseInspection) -> Iterator[Observation]:
+        self._told("reading the index", 0, 0, "")
+        if unlogged := database.unlogged():
+            line = f"{unlogged} records are not in the log, and no index finds them"
+            yield Observation("log", Grade.REPAIRABLE, line, _START)
+        try:
+            index = inspect_index(self._directory / INDEX)
+        except DamagedError as damage:
+            yield Observation("index", Grade.REPAIRABLE, str(damage), _REINDEX)
+            return
+        if index is None:
+            yield Observation("index", Grade.FINE, "there is none yet; a server builds it")
+        else:
+            yield _compared(index, database)
+
+
+def _complaints(database: DatabaseInspection, table: str) -> Sequence[str]:
+    try:
+        return [f"table {table}: {line}" for line in database.complaints(table)]
+    except DamagedError as damage:
+        return [f"table {table}: {damage.__cause__ or damage}"]
+
+
+def _references(database: DatabaseInspection) -> Iterator[Observation]:
+    broken: Mapping[str, int] = {}
+    try:
+        broken = database.broken_references()
+    except DamagedError:
+        return  # said already, page by page
+    for table, rows in broken.items():
+        line = f"{rows} rows of {table} belong to nothing"
+        repairable = table in ("passages", "tags")
+        step = _START if repairable else _BACKUP
+        yield Observation("database", Grade.REPAIRABLE if repairable else Grade.LOST, line, step)
+
+
+def _lost_texts(what: str, texts: _Texts) -> Iterator[Observation]:
+    for state, uris in texts.bad.items():
+        line = f"the texts of {len(uris)} files are {state.value}, the first is {uris[0]}"
+        yield Observation(what, Grade.LOST, line, f"add or write them again, or {_BACKUP}")
+    if texts.summaries:
+        line = f"{texts.summaries} overviews of directories are lost or damaged"
+        yield Observation(what, Grade.REPAIRABLE, line, _START)
+
+
+def _bad_vectors(what: str, census: Census) -> Iterator[Observation]:
+    bad = {"without a vector": census.vectorless, "with a damaged vector": census.damaged}
+    for kind, count in bad.items():
+        if count:
+            line = f"{count} passages {kind}: found by words only"
+            yield Observation(what, Grade.REPAIRABLE, line, f"{_START}, or: contextfind reindex")
+
+
+def _compared(index: IndexState, database: DatabaseInspection) -> Observation:
+    log = database.position()
+    behind = log - index.position
+    if behind < 0:
+        line = f"it stands at change {index.position}, the log ends at {log}"
+        return Observation("index", Grade.REPAIRABLE, line, _REINDEX)
+    if behind:
+        line = f"{len(index.ids)} records, {behind} changes behind the log; a server follows them"
+        return Observation("index", Grade.FINE, line)
+    wanted = database.findable()
+    missing = len(np.setdiff1d(wanted, index.ids))
+    ghosts = len(np.setdiff1d(index.ids, wanted))
+    if missing or ghosts:
+        line = f"{missing} records are missing in it, {ghosts} are in it that are gone"
+        return Observation("index", Grade.REPAIRABLE, line, _REINDEX)
+    return Observation("index", Grade.FINE, f"{len(index.ids)} records, as in the database")

@@ -1,0 +1,227 @@
+"""`doctor --deep`: whatever is damaged is found, told with what to do, and left as it is."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from contextfind.adapters.files.lock import DirectoryLock
+from contextfind.adapters.sqlite.database import FILE_NAME
+from contextfind.cli.checks import Finding, Verdict
+from contextfind.cli.deep import check_data
+from contextfind.config.load import load_settings
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
+from contextfind.wiring import House
+from tests.damage import cut, flip, spoil_pages
+from tests.unit.cli.calling import call
+
+ACCOUNTS = ("acme", "bolt")
+PADDING = "padding " * 300
+
+
+def text(account: str, number: int) -> str:
+    return f"# {account} {number}\n\n{account}-{number}q {PADDING}\n"
+
+
+async def _fill(directory: Path) -> None:
+    given = {"storage.path": str(directory), "embedding.provider": "hash"}
+    async with House.open(load_settings(None, {}, given).settings) as house:
+        for account in ACCOUNTS:
+            who = Identity(account, "ann")
+            for number in range(8):
+                uri = Uri(f"viking://resources/d/f{number}.md")
+                await house.writer.write(who, uri, text(account, number), "create")
+            await house.settling.settle(None, None, 60)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("whole") / "data"
+    asyncio.run(_fill(directory))
+    return directory
+
+
+@pytest.fixture
+def data(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "data")
+
+
+def bytes_of(directory: Path) -> dict[str, bytes]:
+    files = (file for file in directory.rglob("*") if file.is_file())
+    return {str(file.relative_to(directory)): file.read_bytes() for file in files}
+
+
+def changed(data: Path, statement: str) -> None:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def blob(data: Path, account: str, number: int) -> Path:
+    wanted = text(account, number).encode()
+    blobs = (file for file in (data / "blobs").rglob("*") if file.is_file())
+    return next(file for file in blobs if file.read_bytes() == wanted)
+
+
+def failures(data: Path) -> list[Finding]:
+    return [finding for finding in check_data(data) if finding.verdict is Verdict.FAIL]
+
+
+def test_data_that_are_whole_are_told_of_and_left_as_they_are(data: Path) -> None:
+    before = bytes_of(data)
+    findings = check_data(data)
+    assert {finding.verdict for finding in findings} == {Verdict.OK}
+    lines = {finding.what: finding.line for finding in findings}
+    assert lines["database"].endswith("all pages whole")
+    assert lines["account acme"] == lines["account bolt"] == "10 texts whole, 38 passages"
+    assert lines["index"] == "24 records, as in the database"
+    assert lines["blobs"].startswith("20 named, ")
+    after = bytes_of(data)
+    assert {name for name in after if name not in before} <= {
+        "contextfind.lock",
+        f"{FILE_NAME}-shm",  # of a reader; the log is empty
+        f"{FILE_NAME}-wal",
+    }
+    assert {name: after[name] for name in before if name in after} == {
+        name: before[name] for name in before if name in after
+    }
+
+
+def lose_blob(data: Path) -> None:
+    blob(data, "bolt", 3).unlink()
+
+
+def damage_blob(data: Path) -> None:
+    flip(blob(data, "bolt", 3), 40)
+
+
+def empty_blob(data: Path) -> None:
+    blob(data, "bolt", 3).write_bytes(b"")
+
+
+def lose_vectors(data: Path) -> None:
+    changed(data, "DELETE FROM vectors WHERE rowid = 2")
+
+
+def damage_vector(data: Path) -> None:
+    no_number = "cast(x'0000c07f' || substr(vector, 5) AS BLOB)"
+    changed(data, f"UPDATE vectors SET vector = {no_number} WHERE rowid = 2")  # noqa: S608 - fixed text
+
+
+def shorten_vector(data: Path) -> None:
+    changed(data, "UPDATE vectors SET vector = substr(vector, 9) WHERE rowid = 2")
+
+
+def lose_record(data: Path) -> None:
+    changed(data, "DELETE FROM records WHERE account = 'bolt' AND uri LIKE '%f3.md'")
+
+
+def spoil_row(data: Path) -> None:
+    changed(data, "UPDATE records SET tags = '[' WHERE account = 'bolt' AND uri LIKE '%f3.md'")
+
+
+def spoil_page(data: Path) -> None:
+    assert spoil_pages(data / FILE_NAME, b"bolt-7q padding") > 0
+
+
+def no_database(data: Path) -> None:
+    (data / FILE_NAME).write_bytes(b"no database at all" * 999)
+
+
+def lose_log(data: Path) -> None:
+    changed(data, "DELETE FROM log WHERE record = 3")
+
+
+def lose_table(data: Path) -> None:
+    changed(data, "DROP INDEX passages_by_digest")
+
+
+def damage_segment(data: Path) -> None:
+    flip(next((data / "index").glob("*.segment")), 500)
+
+
+def cut_manifest(data: Path) -> None:
+    cut(data / "index" / "manifest.json")
+
+
+def older_database(data: Path) -> None:
+    changed(data, "DELETE FROM log WHERE position > (SELECT min(position) FROM log)")
+
+
+def newer_schema(data: Path) -> None:
+    changed(data, "PRAGMA user_version = 99")
+
+
+@pytest.mark.parametrize(
+    ("damage", "what", "line", "step"),
+    [
+        (lose_blob, "account bolt", "texts of 1 files are lost, the first is viking://resources/d/f3.md", "add or write"),
+        (damage_blob, "account bolt", "texts of 1 files are damaged", "add or write them again"),
+        (empty_blob, "account bolt", "texts of 1 files are damaged", "restore"),
+        (lose_vectors, "account acme", "1 passages without a vector", "start the server"),
+        (damage_vector, "account acme", "1 passages with a damaged vector", "reindex"),
+        (shorten_vector, "account acme", "1 passages with a damaged vector", "reindex"),
+        (lose_record, "database", "rows of passages belong to nothing", "start the server"),
+        (spoil_row, "account bolt", "is damaged", "contextfind restore"),
+        (spoil_page, "account bolt", "contextfind.db is damaged", "contextfind restore"),
+        (no_database, "database", "file is not a database", "contextfind restore"),
+        (lose_log, "log", "1 records are not in the log", "start the server"),
+        (lose_table, "database", "without passages_by_digest", "contextfind restore"),
+        (damage_segment, "index", "is not what was written", "contextfind reindex"),
+        (cut_manifest, "index", "the search index is damaged", "contextfind reindex"),
+        (older_database, "index", "the log ends at", "contextfind reindex"),
+        (newer_schema, "database", "its schema is 99", "the contextfind that wrote it"),
+    ],
+)  # fmt: skip
+def test_what_is_damaged_is_found_with_what_to_do(
+    data: Path, damage: Callable[[Path], None], what: str, line: str, step: str
+) -> None:
+    damage(data)
+    found = [finding for finding in failures(data) if finding.what == what]
+    assert any(line in one.line and step in one.next_step for one in found), failures(data)
+
+
+def test_the_other_account_is_looked_at_all_the_same(data: Path) -> None:
+    spoil_page(data)
+    findings = {finding.what: finding for finding in check_data(data)}
+    assert findings["account acme"].verdict is Verdict.OK
+    assert findings["account acme"].line == "10 texts whole, 38 passages"
+
+
+def test_texts_that_wait_and_an_index_that_is_behind_are_fine(data: Path) -> None:
+    changed(data, "UPDATE passages SET pending = 1 WHERE id < 3")
+    changed(data, "INSERT OR REPLACE INTO log (record) VALUES (3)")
+    lines = [finding.line for finding in check_data(data)]
+    assert failures(data) == []
+    assert "10 texts whole, 38 passages, 2 wait for a vector" in lines
+    assert any("1 changes behind the log" in line for line in lines)
+
+
+def test_data_in_use_are_not_looked_at(data: Path) -> None:
+    with DirectoryLock(data):
+        (finding,) = check_data(data)
+    assert finding.verdict is Verdict.FAIL
+    assert "in use" in finding.line
+
+
+def test_no_data_is_no_failure(tmp_path: Path) -> None:
+    (finding,) = check_data(tmp_path / "none")
+    assert finding.verdict is Verdict.OK
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_command_tells_what_it_found_and_fails(data: Path) -> None:
+    hashed = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}
+    damage_segment(data)
+    result = call("doctor", "--deep", "--data", str(data), "--json", env=hashed)
+    assert result.exit_code == 1
+    told = {finding["what"]: finding for finding in json.loads(result.stdout)}
+    assert told["index"]["verdict"] == "fail"
+    assert told["account acme"]["verdict"] == "ok"
+    assert "reading the accounts" in result.stderr
