@@ -26,7 +26,7 @@ class FaultPoint(StrEnum):
     MID_SWEEP = "mid-sweep"  # some bodies that nobody names are gone, others not
     MID_FORGETTING = "mid-forgetting"  # some entries of the log are gone; rows, not committed
     MID_EXPORT = "mid-export"  # some records in an export under another name
-    MID_BACKUP = "mid-backup"  # all files of a backup and the list of them; no manifest that names it
+    MID_BACKUP = "mid-backup"  # all files of a backup and their list; no manifest that names it
     MID_RESTORE = "mid-restore"  # some files of a new data directory
     MID_IMPORT = "mid-import"  # a block of an export
 
