@@ -48,7 +48,10 @@ string = { dictionary = "words", probability = 0.4 }
 [checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", "501"]
 """
-TIMED = ("content_write", "resources_add", "skills_add", "skills_update", "system_wait")
+TIMED = (
+    *("content_write", "content_reindex", "resources_add"),
+    *("skills_add", "skills_update", "system_wait"),
+)
 TIMED_CONFIG = """
 [[operations]]
 include-operation-id = "{operation}"
