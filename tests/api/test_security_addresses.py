@@ -122,14 +122,19 @@ def fields_of(api: Mapping[str, Any]) -> Iterator[Field]:
             for one in route.get("parameters", []):
                 if one["name"] in NAMING:
                     yield Field(method, path, one["in"], one["name"], body)
-            for name in NAMING.intersection(_properties(api, content.get("schema", {}))):
-                yield Field(method, path, "body", name, body)
+            for name, told in _properties(api, content.get("schema", {})).items():
+                if name in NAMING or "viking:" in str(told):
+                    yield Field(method, path, "body", name, body)
 
 
-def _properties(api: Mapping[str, Any], schema: Mapping[str, Any]) -> set[str]:
+def _properties(api: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     names = [one.get("$ref", "").rpartition("/")[2] for one in (schema, *schema.get("anyOf", []))]
     schemas = api["components"]["schemas"]
-    return {field for name in names for field in schemas.get(name, {}).get("properties", {})}
+    return {
+        field: told
+        for name in names
+        for field, told in schemas.get(name, {}).get("properties", {}).items()
+    }
 
 
 async def ask(who: Tenant, field: Field, value: str) -> Any:
