@@ -148,23 +148,24 @@ class OpenAIEmbedder:
         return [endpoint.standing for endpoint in self._endpoints.values()]
 
     async def open(self, known: str | None = None) -> str:
-        """Try the model once, and learn the dimension from its answer unless it is configured.
+        """Learn the dimension from a first answer, unless it is configured: then nothing is asked.
 
-        known: the fingerprint of vectors made earlier, None where there are none. Where it is of this
-            model the dimension is taken from it, and a model that does not answer keeps nothing from
-            opening: then what is wrong is returned, else nothing.
+        known: the fingerprint of the vectors there are. Where it is of this model, the dimension stands in
+            it, and a model that does not answer keeps nothing from opening: what is wrong is returned
+            then, else nothing.
 
         Raises:
-            UnavailableError: no answer, and the dimension is not known either; or one that trying again
-                would not change, and there is nothing yet that could be searched without the model.
+            UnavailableError: no answer, and the dimension is not known either.
 
         """
-        dimension = self._settings.dimension or self._dimension_in(known or "")
+        if self._settings.dimension is not None:
+            return ""
+        dimension = self._dimension_in(known or "")
         within = self._timeout if dimension is None else self._query_seconds
         try:
             await self._request(["dimension"], "document", _now() + within, _TRIALS)
         except ProviderError as fault:
-            if dimension is None or (known is None and not fault.transient):
+            if dimension is None:
                 raise
             self._dimension = dimension
             return str(fault)
