@@ -51,7 +51,7 @@ def uri(data: bytes) -> None:
         try:
             assert Uri.parse(found.text) == found == Uri.parse(found.text)
             assert found.parent in (None, ROOT) or found.parent.child(found.name) == found
-            for above in found.ancestors():
+            for above in found.ancestors()[:3]:  # all of a thousand would take most of the time
                 assert found.is_under(Uri.parse(above.text))
         except ContextFindError as error:
             raise AssertionError(found.text) from error
