@@ -184,6 +184,25 @@ class Globbed(Told):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict(Told):
+    """A file of a batch that was left out, and why."""
+
+    uri: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch(Told):
+    """What became of the files of a batch, by address."""
+
+    root_uri: str
+    created: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Added(Told):
     """Files on their way into the tree, below `root_uri`.
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from contextfind.client.answers import (
     Attributes,
+    Batch,
     Entry,
     Listing,
     Moved,
@@ -14,6 +15,7 @@ from contextfind.client.answers import (
 )
 from contextfind.client.envelope import API, body_of, nothing, result, result_of
 from contextfind.client.exchange import Answer, Request
+from contextfind.client.failure import failure_of
 from contextfind.client.flow import Flow, ask
 from contextfind.client.shaping import shaped
 
@@ -27,6 +29,11 @@ NODES = 1000  # entries of a tree
 def read(uri: str) -> Flow[str]:
     """Return the text of a file."""
     return ask(_text("content/read", uri))
+
+
+def download(uri: str) -> Flow[bytes]:
+    """Return the bytes of a file as they came: of a document, the document."""
+    return ask(Request("GET", f"{API}/content/download", _bytes, {"uri": uri}, again=True))
 
 
 def abstract(uri: str) -> Flow[str]:
@@ -81,6 +88,25 @@ def write(
     return ask(Request("POST", path, result(Written), body=body, again=again))
 
 
+def batch_write(
+    root_uri: str,
+    operations: Sequence[Mapping[str, object]],
+    *,
+    wait: bool = True,
+    skip_conflicts: bool = False,
+) -> Flow[Batch]:
+    """Write files below a directory in one commit, all or none.
+
+    operations: `uri` and `content` (or `content_base64`) each; `precondition` is `{"kind": "create_if_absent"}`
+        or `{"kind": "replace_if_hash", "base_hash": "sha256:…"}`. ConflictError where one does not hold,
+        unless those are skipped.
+    """
+    body: dict[str, object] = {"root_uri": root_uri, "operations": [*operations], "wait": wait}
+    body["skip_conflicts"] = skip_conflicts
+    path = f"{API}/content/batch-write"
+    return ask(Request("POST", path, result(Batch), body=body, again=True))
+
+
 def rm(uri: str, *, recursive: bool = False) -> Flow[Removed]:
     """Remove a file, or with `recursive` a directory; what is not there is no error."""
     params = {"uri": uri, "recursive": "true" if recursive else "false"}
@@ -115,6 +141,12 @@ def set_tags(
 
 def _text(route: str, uri: str) -> Request[str]:
     return Request("GET", f"{API}/{route}", result(str), {"uri": uri}, again=True)
+
+
+def _bytes(answer: Answer) -> bytes:
+    if not answer.good:
+        raise failure_of(answer)
+    return answer.content
 
 
 def _listing(answer: Answer) -> Listing:

@@ -37,6 +37,7 @@ class Calls:
     upload = Method(adding.upload)
     add_upload = Method(adding.add_upload)
     write = Method(browsing.write)
+    batch_write = Method(browsing.batch_write)
     mkdir = Method(browsing.mkdir)
     rm = Method(browsing.rm)
     mv = Method(browsing.mv)
@@ -44,6 +45,7 @@ class Calls:
     set_tags = Method(browsing.set_tags)
 
     read = Method(browsing.read)
+    download = Method(browsing.download)
     abstract = Method(browsing.abstract)
     overview = Method(browsing.overview)
     ls = Method(browsing.ls)

@@ -1,7 +1,7 @@
 """Single changes to the tree: write a file, make a directory, remove, move or tag an address."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,6 +17,12 @@ from contextfind.domain.identity import Identity
 from contextfind.domain.records import Level, split_level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.conditions import (
+    BatchWritten,
+    WriteOrder,
+    effect_of,
+    refused,
+)
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.drafting import Drafted, draft_file, placeholders
 from contextfind.ingestion.passages import PassageRules, moved_line
@@ -133,6 +139,35 @@ class Writer:
             )
             position = await file_away(desk, identity.account, drafted)
         return Written(uri, mode, drafted.drafts[0].size, position)
+
+    async def write_all(
+        self, identity: Identity, root: Uri, orders: Sequence[WriteOrder], *, skip: bool = False
+    ) -> BatchWritten:
+        """Store files below a root in one commit: all of them or none; tags of those that are there stay.
+
+        skip: leave out, and name, those whose condition does not hold, instead of writing none.
+
+        Raises:
+            ConflictError: a condition does not hold; a directory is in the way, or a file.
+            InvalidArgumentError: a file holds no text that can be read.
+
+        """
+        desk, done = self._desk, BatchWritten()
+        for order in orders:
+            check_place(identity, order.uri)
+        async with self.alone(identity, root):
+            scope = visible_to(identity, [root])
+            wanted = [
+                order
+                for order in orders
+                if done.include(order, effect_of(order, await desk.store.at(scope, order.uri)))
+            ]
+            if done.conflicts and not skip:
+                raise refused(done.conflicts)
+            drafted = await desk.off_loop(lambda: drafts_of(wanted, desk.rules))
+            if drafted:
+                done.position = await file_away(desk, identity.account, *drafted)
+        return done
 
     async def remove(self, identity: Identity, uri: Uri, *, recursive: bool) -> int:
         """Remove an address and everything below it; return how many records went, 0 when absent.
@@ -267,6 +302,25 @@ async def file_away(desk: Desk, account: str, *drafted: Drafted) -> int:
             )
         )
     return done.position
+
+
+def drafts_of(orders: Sequence[WriteOrder], rules: PassageRules) -> list[Drafted]:
+    """Return the drafts of files; pure.
+
+    Raises:
+        InvalidArgumentError: one holds no text; the message says which.
+
+    """
+    drafted = []
+    for order in orders:
+        try:
+            drafted.append(draft_file(order.uri, order.data, None, rules))
+        except InvalidArgumentError as fault:
+            raise InvalidArgumentError(
+                f"nothing was written: {order.uri.text!r}: {fault}",
+                {**fault.details, "resource": order.uri.text},
+            ) from fault
+    return drafted
 
 
 def check_place(identity: Identity, uri: Uri, *, whole_scope: bool = False) -> None:

@@ -73,6 +73,22 @@ class Browser:
             )
         raise _missing(uri, "file")
 
+    async def download(self, identity: Identity, uri: Uri) -> bytes:
+        """Return the bytes of a file as they came; of a text that was kept as text, its UTF-8.
+
+        Raises:
+            InvalidArgumentError: the address is a directory.
+
+        """
+        leaves = [record for record in await self._here(identity, uri) if record.is_leaf]
+        for leaf in leaves:
+            kept = (leaf.source, leaf.content)  # what came is kept where its text says less
+            for data in await self._blobs.read([name for name in kept if name]):
+                if data is not None:
+                    self._count(leaf.id)
+                    return data
+        return (await self.read(identity, uri)).encode()
+
     async def abstract(self, identity: Identity, uri: Uri) -> str:
         """Return the short text of a directory (L0) or of a file."""
         directory, _ = split_level(uri)

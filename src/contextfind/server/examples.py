@@ -63,6 +63,24 @@ SEARCH: Mapping[str, object] = {
     },
 }
 
+BATCH: Mapping[str, object] = {
+    "a file where nothing is, another one whatever is there": {
+        "root_uri": DIRECTORY,
+        "operations": [
+            {
+                "uri": "viking://resources/handbook/release/canary.md",
+                "content": "# Canary\n\nOne host in a hundred, for an hour.\n",
+                "precondition": {"kind": "create_if_absent"},
+            },
+            {
+                "uri": "viking://resources/handbook/release/freeze.md",
+                "content": "# Freeze\n\nNothing is released on Fridays.\n",
+            },
+        ],
+        "wait": True,
+    }
+}
+
 GREP: Mapping[str, object] = {
     "a word in any case, with its lines": {
         "uri": DIRECTORY,

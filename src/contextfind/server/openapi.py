@@ -58,6 +58,13 @@ def may_fail(
     return refusals if told is None else {**refusals, 200: {"headers": _headers(told)}}
 
 
+def binary(refusals: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    """Return the answers of a route that gives a file: its bytes, of whatever type it is."""
+    schema = {"type": "string", "format": "binary"}
+    success = {"description": "The bytes of the file.", "content": {"*/*": {"schema": schema}}}
+    return {200: success, **refusals}
+
+
 def examples(named: Mapping[str, object]) -> dict[str, Any]:
     """Return bodies that work, by what they show, for a route's `openapi_extra`."""
     shown = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextfind.client import ConflictError
+from contextfind.client import ConflictError, NotFoundError
 from contextfind.client.answers import LineMatch
 from tests.unit.cli.stub_server import StubServer
 from tests.unit.client.conftest import Connect
@@ -48,3 +48,28 @@ async def test_lines_and_addresses_are_found_by_letter(stub: StubServer, connect
     assert stub.last.json["level_limit"] == 2
     stub.results("POST", "/api/v1/search/glob", {"matches": [URI], "count": 1})
     assert (await connect().glob("*.md", "viking://resources")).matches == (URI,)
+
+
+async def test_a_file_is_downloaded_as_bytes_and_a_refusal_is_an_error(
+    stub: StubServer, connect: Connect
+) -> None:
+    path = "/api/v1/content/download"
+    stub.answer("GET", path, "\ufeffnot {json}")
+    assert await connect().download(URI) == "\ufeffnot {json}".encode()
+    stub.fails("GET", path, 404, "NOT_FOUND", "nothing there")
+    with pytest.raises(NotFoundError, match="nothing there"):
+        await connect().download(URI)
+
+
+async def test_a_batch_is_sent_as_it_was_said(stub: StubServer, connect: Connect) -> None:
+    answer = {"root_uri": "viking://resources", "created": [URI], "conflicts": [{"uri": "x"}]}
+    stub.results("POST", "/api/v1/content/batch-write", answer)
+    operation = {"uri": URI, "content": "x", "precondition": {"kind": "create_if_absent"}}
+    done = await connect().batch_write("viking://resources", [operation], skip_conflicts=True)
+    assert (done.created, done.updated, done.conflicts[0].uri) == ((URI,), (), "x")
+    assert stub.last.json == {
+        "root_uri": "viking://resources",
+        "operations": [operation],
+        "wait": True,
+        "skip_conflicts": True,
+    }
