@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import reduction
@@ -167,9 +168,10 @@ class ForkedServer(ServerProcess):
         return self
 
     def tell(self, number: int) -> None:
-        """Send a signal, and wait for nothing."""
+        """Send a signal, if it still runs, and wait for nothing."""
         assert self.process is not None
-        self.process.send_signal(number)
+        with suppress(ProcessLookupError):
+            self.process.send_signal(number)
 
 
 def _run(
