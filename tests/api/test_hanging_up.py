@@ -55,6 +55,8 @@ async def test_what_a_caller_waited_for_is_cancelled_when_it_hangs_up(route, bod
             await request
         assert asyncio.all_tasks() == there
         assert answers[0]["status"] == 504  # that nobody reads
+        told = app.state.premises.measures.latencies()
+        assert list(told) == [("POST", f"/api/v1/{route}", 499)]  # no fault of the server
 
 
 class HangingTree(FakeTree):

@@ -83,20 +83,26 @@ class Bookkeeping:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        status, size = HUNG_UP, 0
+        status, size, gone = HUNG_UP, 0, False
         started = self._timer()
+
+        async def heard() -> Message:
+            nonlocal gone
+            message = await receive()
+            gone = gone or message["type"] == "http.disconnect"
+            return message
 
         async def watched(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status = HUNG_UP if gone else message["status"]
             else:
                 size += len(message.get("body", b""))
             await send(message)
 
         self._measures.began()
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, heard, watched)
         finally:
             self._note(scope, status, self._timer() - started, size)
 

@@ -81,7 +81,7 @@ class Database:
         return await self.tidy(work)
 
     async def tidy(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do what `write` does, uncounted: for what nobody has asked for."""
+        """Do what `write` does, uncounted: for what leaves nothing behind that is to be tidied up."""
         with translated():
             return await asyncio.wrap_future(self._writer.submit(work))
 

@@ -196,7 +196,10 @@ class SqliteIdentityStore:
                 "UPDATE keys SET last_used_at = ? WHERE id = ?", (microseconds(now), key_id)
             )
 
-        await self._write(work)
+        try:
+            await self._database.tidy(work)  # uncounted: somebody asks at any time
+        finally:
+            self._writes += 1
 
     async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:

@@ -145,7 +145,7 @@ class SqliteRecordStore:
                 "UPDATE records SET active_count = active_count + 1 WHERE id = ?", used
             )
 
-        await self._database.write(work)
+        await self._database.tidy(work)  # uncounted: somebody reads at any time
 
     async def position(self) -> int:
         """See `RecordStore.position`."""

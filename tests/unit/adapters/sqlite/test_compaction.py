@@ -10,8 +10,12 @@ import pytest
 
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.database import FILE_NAME, Database
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import UnavailableError
+from contextfind.domain.records import RecordId
 from contextfind.ports.housekeeping import Swept
+from tests.builders import NOON
 
 ROWS = 3_000  # of 2 kB
 _FILLED = "INSERT INTO meta SELECT 'key' || value, hex(randomblob(1000)) FROM json_each(?)"
@@ -132,3 +136,10 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
         await tidied(database)
     with pytest.raises(UnavailableError):
         database.cut_log()
+
+
+async def test_reading_and_asking_with_a_key_put_no_tidying_up_off(database: Database) -> None:
+    compaction = SqliteCompaction(database)
+    await SqliteRecordStore(database).touch([RecordId(1)])
+    await SqliteIdentityStore(database).used("k1", NOON)
+    assert compaction.writes == 0
