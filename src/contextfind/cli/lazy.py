@@ -44,6 +44,9 @@ OFFERS: Mapping[str, Offer] = {
     "compact": Offer(
         "compacting", _SERVER, "Make the data as small as it can be; the server must be stopped."
     ),
+    "reindex": Offer(
+        "reindexing", _SERVER, "Build the search index anew; the server must be stopped."
+    ),
     "version": Offer("standing", _SERVER, "Print the version."),
     "add": Offer("adding", _FILL, "Add a file, a directory or a zip."),
     "write": Offer("editing", _FILL, "Write one text file."),

@@ -1,4 +1,4 @@
-"""`doctor --deep`: whatever is damaged is found, told with what to do, and left as it is."""
+"""`doctor --deep`: whatever is damaged is found and told with what to do; `reindex` puts right what can be."""
 
 import asyncio
 import json
@@ -21,6 +21,7 @@ from contextfind.wiring import House
 from tests.damage import cut, flip, spoil_pages
 from tests.unit.cli.calling import call
 
+HASHED = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}
 ACCOUNTS = ("acme", "bolt")
 PADDING = "padding " * 300
 
@@ -194,6 +195,22 @@ def test_the_other_account_is_looked_at_all_the_same(data: Path) -> None:
     assert findings["account acme"].line == "10 texts whole, 38 passages"
 
 
+def test_an_account_that_is_whole_can_be_taken_out_of_damaged_data(
+    data: Path, tmp_path: Path
+) -> None:
+    spoil_page(data)
+    file, new = tmp_path / "acme.jsonl", tmp_path / "new"
+    taken = call("export", str(file), "--account", "acme", "--data", str(data), env=HASHED)
+    assert taken.exit_code == 0, taken.stderr
+    brought = call("import", str(file), "--data", str(new), env=HASHED)
+    assert brought.exit_code == 0, brought.stderr
+    lines = {finding.what: finding.line for finding in check_data(new)}
+    assert lines["account acme"].startswith("10 texts whole, 38 passages")
+    all_of_it = call("export", str(tmp_path / "all.jsonl"), "--data", str(data), env=HASHED)
+    assert all_of_it.exit_code == 1
+    assert "contextfind.db is damaged" in all_of_it.stderr
+
+
 def test_texts_that_wait_and_an_index_that_is_behind_are_fine(data: Path) -> None:
     changed(data, "UPDATE passages SET pending = 1 WHERE id < 3")
     changed(data, "INSERT OR REPLACE INTO log (record) VALUES (3)")
@@ -217,11 +234,82 @@ def test_no_data_is_no_failure(tmp_path: Path) -> None:
 
 
 def test_the_command_tells_what_it_found_and_fails(data: Path) -> None:
-    hashed = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}
     damage_segment(data)
-    result = call("doctor", "--deep", "--data", str(data), "--json", env=hashed)
+    result = call("doctor", "--deep", "--data", str(data), "--json", env=HASHED)
     assert result.exit_code == 1
     told = {finding["what"]: finding for finding in json.loads(result.stdout)}
     assert told["index"]["verdict"] == "fail"
     assert told["account acme"]["verdict"] == "ok"
     assert "reading the accounts" in result.stderr
+
+
+def lose_overview(data: Path) -> None:
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        (digest,) = connection.execute(
+            "SELECT content FROM records WHERE level = 1 AND account = 'acme' AND content <> ''"
+        ).fetchone()
+    flip(data / "blobs" / digest[:2] / digest[2:], 3)
+
+
+@pytest.mark.parametrize(
+    ("damage", "repaired"),
+    [
+        (damage_segment, {}),
+        (cut_manifest, {}),
+        (lose_record, {"passages without a record": 1}),
+        (lose_vectors, {"passages without a vector": 1}),
+        (damage_vector, {"records with damaged vectors": 1}),
+        (shorten_vector, {"records with damaged vectors": 1}),
+        (lose_log, {"records missing in the log": 1}),
+        (lose_overview, {"directories whose overview was lost": 1}),
+    ],
+)
+def test_reindex_puts_it_right_and_a_start_does_the_rest(
+    data: Path, damage: Callable[[Path], None], repaired: dict[str, int]
+) -> None:
+    damage(data)
+    assert failures(data)
+    result = call("reindex", "--data", str(data), "--json", env=HASHED)
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert told["repaired"] == repaired
+    assert told["records"] == (23 if damage is lose_record else 24)
+    assert failures(data) == []
+    asyncio.run(_settle(data))
+    assert failures(data) == []
+    assert not any("wait for a vector" in finding.line for finding in check_data(data))
+
+
+async def _settle(directory: Path) -> None:
+    given = {"storage.path": str(directory), "embedding.provider": "hash"}
+    async with House.open(load_settings(None, {}, given).settings) as house:
+        settled = await house.settling.settle(None, None, 60)
+        assert (settled.texts, settled.directories) == (0, 0)
+
+
+def test_reindex_embeds_everything_again_when_asked_to(data: Path) -> None:
+    changed(data, "UPDATE vectors SET vector = zeroblob(length(vector))")
+    result = call("reindex", "--vectors", "--data", str(data), env=HASHED)
+    assert result.exit_code == 0, result.stderr
+    assert "the index is built: 24 records" in result.stderr
+    with closing(sqlite3.connect(data / FILE_NAME)) as connection:
+        rows = connection.execute("SELECT count(*) FROM vectors").fetchone()
+        zeros = connection.execute(
+            "SELECT count(*) FROM vectors WHERE vector = zeroblob(length(vector))"
+        ).fetchone()
+    assert rows > (0,)
+    assert zeros == (0,)
+    assert failures(data) == []
+
+
+def test_reindex_leaves_data_in_use_alone(data: Path) -> None:
+    with DirectoryLock(data):
+        result = call("reindex", "--data", str(data), "--json", env=HASHED)
+    assert result.exit_code == 3
+    assert "in use" in json.loads(result.stdout)["error"]["message"]
+
+
+def test_reindex_makes_no_directory(tmp_path: Path) -> None:
+    result = call("reindex", "--data", str(tmp_path / "none"))
+    assert result.exit_code == 2
+    assert not (tmp_path / "none").exists()

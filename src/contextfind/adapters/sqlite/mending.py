@@ -27,6 +27,7 @@ class SqliteMending:
         return (
             Chore("passages without a record", self._dangling),
             Chore("passages without a vector", self._vectorless),
+            Chore("records missing in the log", self._unlogged),
         )
 
     async def texts(self, after: RecordId, limit: int) -> Sequence[NamedText]:
@@ -51,6 +52,33 @@ class SqliteMending:
             after, found = await self._database.read(partial(_unvectored, after=after))
             queued = await self._database.tidy(partial(_queue, digests=found)) if found else 0
             yield Swept(queued)
+
+    async def _unlogged(self) -> AsyncGenerator[Swept, None]:
+        last = await self._database.read(_last_record)
+        for after in range(0, last, _RECORDS):
+            missing = await self._database.read(partial(_missing, after=after))
+            if missing:
+                await self._database.tidy(partial(_log, records=missing))
+            yield Swept(len(missing))
+
+
+def _last_record(connection: sqlite3.Connection) -> int:
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM records").fetchone()
+    return int(last)
+
+
+def _missing(connection: sqlite3.Connection, after: int) -> list[int]:
+    rows = connection.execute(
+        "SELECT id FROM records WHERE id > ? AND id <= ?"
+        " AND NOT EXISTS (SELECT 1 FROM log WHERE record = id)",
+        (after, after + _RECORDS),
+    )
+    return [record for (record,) in rows]
+
+
+def _log(connection: sqlite3.Connection, records: Sequence[int]) -> None:
+    for record in records:
+        note(connection, record)
 
 
 def _last_owner(connection: sqlite3.Connection) -> int:

@@ -1,0 +1,125 @@
+"""The index of a data directory thrown away and built anew, while no server works on it."""
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.files.inspection import BlobInspection, BlobState
+from contextfind.adapters.local.words import WordTokenizer
+from contextfind.adapters.sqlite.mending import SqliteMending
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.config.model import Settings
+from contextfind.domain.records import RecordId
+from contextfind.ingestion.housekeeping import done
+from contextfind.ingestion.mending import LostTexts
+from contextfind.ports.index import handed_over
+from contextfind.wiring.directory import open_directory
+from contextfind.wiring.engines import check_fingerprint
+from contextfind.wiring.indexing import INDEX, IndexRecipe
+from contextfind.wiring.models import Switchboard, open_embedder
+
+Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `cli/meter`
+
+_BATCH = 2_000  # changes in one step; nobody waits for answers meanwhile
+_LOOK_SECONDS = 0.2  # between two looks at the graphs that are being drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """records: that the new index finds. waiting: texts without a vector. repaired: what was put right before, by kind."""
+
+    records: int
+    waiting: int
+    repaired: Mapping[str, int] = field(default_factory=dict)
+
+
+async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False) -> Rebuilt:
+    """Put right what can be in the data, and build the index anew from the database.
+
+    vectors: drop them all; a server, or whoever opens the house next, makes them anew.
+
+    Raises:
+        FailedPreconditionError: the directory is in use, newer, or made by another embedder.
+        UnavailableError: a file does not answer, or the embedder's dimension cannot be learnt.
+
+    """
+    directory = Path(settings.storage.path)
+    async with AsyncExitStack() as stack:
+        database, _ = await open_directory(directory, stack)
+        store = SqliteRecordStore(database)
+        known = await store.fingerprint()
+        embedder = await open_embedder(settings.embedding, Switchboard(stack), known)
+        await check_fingerprint(store, embedder, directory, reembed=vectors)
+        repaired = await _repaired(SqliteMending(database), directory, told)
+        if vectors:
+            await store.forget_vectors()
+        recipe = IndexRecipe(embedder, WordTokenizer(), IndexRules(graphs=settings.index.graphs))
+        await asyncio.to_thread(_throw_away, directory)
+        index = await recipe.opened(directory / INDEX)
+        stack.push_async_callback(index.aclose)
+        refused = await _follow(store, index, told)
+        await _draw(index, told)
+        if refused:
+            await store.embed_again(refused)
+            repaired["records with damaged vectors"] = len(refused)
+        waiting = (await store.backlog()).texts
+        return Rebuilt(index.stats()["records"], waiting, repaired)
+
+
+async def _repaired(mending: SqliteMending, directory: Path, told: Told) -> dict[str, int]:
+    blobs = _WholeBlobs(BlobInspection(directory / "blobs"), told)
+    found: dict[str, int] = {}
+    for chore in (*mending.chores, LostTexts(mending, blobs).chore):
+        told(f"looking for {chore.things}", 0, 0, "")
+        if things := (await done(chore)).things:
+            found[chore.things] = things
+    return found
+
+
+@dataclass(slots=True)
+class _WholeBlobs:
+    """`BlobPresence` that reads them: what is damaged is as good as absent."""
+
+    inspection: BlobInspection
+    told: Told
+    read: int = 0
+
+    async def absent(self, digests: Sequence[str]) -> Sequence[str]:
+        self.read += len(digests)
+        self.told("reading texts", self.read, 0, "")
+        return await asyncio.to_thread(self._absent, digests)
+
+    def _absent(self, digests: Sequence[str]) -> Sequence[str]:
+        return [one for one in digests if self.inspection.state(one) is not BlobState.WHOLE]
+
+
+def _throw_away(directory: Path) -> None:
+    for place in directory.glob(f"{INDEX}*"):  # what an interrupted rebuild left beside it, too
+        if place.is_dir():
+            shutil.rmtree(place)
+
+
+async def _follow(store: SqliteRecordStore, index: EmbeddedIndex, told: Told) -> list[RecordId]:
+    """Follow the whole log; return the records whose vectors are damaged."""
+    refused: list[RecordId] = []
+    last, there = await store.position(), 0
+    while changes := await store.changes(there, _BATCH):
+        told("building the index", there, last, "changes")
+        refused += await handed_over(index, changes)
+        there = changes[-1].position
+    return refused
+
+
+async def _draw(index: EmbeddedIndex, told: Told) -> None:
+    """Return when all segments are merged, and have their graphs."""
+    resting = asyncio.create_task(index.rest())
+    while not (await asyncio.wait({resting}, timeout=_LOOK_SECONDS))[0]:
+        stats = index.stats()
+        if stats["rows_to_draw"]:
+            told("drawing graphs", stats["drawn_rows"], stats["rows_to_draw"], "vectors")
+    await resting
