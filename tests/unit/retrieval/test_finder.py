@@ -183,10 +183,13 @@ async def test_texts_that_are_too_much_for_one_answer_are_left_out_from_the_end(
 
 async def test_a_dead_embedder_leaves_the_words_and_a_note(house: House) -> None:
     house.embedder = DeadEmbedder("t")
-    result = await house.finder().find(ANN, FindQuestion("database backup"))
+    question = FindQuestion("database backup", include_provenance=True)
+    result = await house.finder().find(ANN, question)
     assert addresses(result)[0] == "viking://resources/ops/backup.md"
     assert "searched by words only" in result.notes[0]
     assert result.words_only
+    (told,) = result.query_results
+    assert told.trace.formulas[0].startswith("own = square root of words")
 
 
 async def test_what_was_deleted_is_not_found_even_when_the_index_lags(house: House) -> None:

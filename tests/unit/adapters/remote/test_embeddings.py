@@ -500,3 +500,14 @@ def vector_of(item: dict[str, object]) -> list[float]:
     vector = item["embedding"]
     assert isinstance(vector, list)
     return vector
+
+
+async def test_a_query_does_not_wait_for_a_provider_that_asks_for_more_time_than_there_is(
+    stub: StubEmbedder, embedder_of: Opener, sleeper: Sleeper
+) -> None:
+    stub.always = Fault(429, "slow down", {"Retry-After": "20"})
+    embedder = embedder_of(replace(SETTINGS, query_seconds=4))
+    with pytest.raises(ProviderError, match="429: slow down"):
+        await embedder.embed(["x"], "query")
+    assert sleeper.waits == []
+    assert embedder.standings[0].state == "closed"  # it is busy, not down
