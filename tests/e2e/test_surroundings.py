@@ -285,14 +285,14 @@ def test_R111_a_second_server_on_one_directory_exits_at_once_and_harms_nothing( 
 ) -> None:
     with ExitStack() as stack:
         first = stack.enter_context(ForkedServer(tmp_path / "data"))
-        first.start().wait_healthy()
+        start_seconds = first.start().wait_healthy()
         assert write(first, "kept", wait=True).status_code == 200
         second = stack.enter_context(ForkedServer(tmp_path / "data"))
         began = time.monotonic()
         second.start()
         assert second.process is not None
         assert second.process.wait(SECONDS) == 3
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < max(5, 5 * start_seconds)  # more where all is slow
         [line] = second.output().splitlines()
         assert "is in use by the process" in line
         assert write(first, "after", wait=True).status_code == 200
