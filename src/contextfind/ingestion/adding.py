@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.errors import InvalidArgumentError, ResourceExhaustedError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Course
@@ -16,6 +16,10 @@ from contextfind.ports import FileSource, Job, ServerPaths, UploadShelf
 
 ADD_RESOURCE = "add_resource"
 _AT_ONCE = 2  # ingests side by side: parsing has two cores, more would only interleave commits
+MOST_UNFINISHED = (
+    2_000  # tasks of an account, some 5 kB each; a zip is one, however many files it has
+)
+_SOON = 5  # seconds until an account with so many may try again: some will have ended by then
 _REPORTED = 100  # skipped and failed files named in a result; their numbers are always complete
 
 
@@ -74,8 +78,15 @@ class Adding:
         Raises:
             InvalidArgumentError: neither or both of upload and path, or an upload that cannot be used.
             NotFoundError: no such upload or path. PermissionDeniedError: not the caller's to read or write.
+            ResourceExhaustedError: too many tasks of the account are not finished.
 
         """
+        unfinished = 0 if own else self._jobs.unfinished(identity.account)
+        if unfinished >= MOST_UNFINISHED:
+            raise ResourceExhaustedError(
+                f"{unfinished} tasks of your account are not finished; wait for some of them",
+                {"retryable": True, "retry_after_seconds": _SOON},
+            )
         if (request.upload is None) == (request.path is None):
             raise InvalidArgumentError(
                 "expected exactly one of temp_file_id (from resources/temp_upload) and path",

@@ -188,6 +188,10 @@ class Jobs:
         """Return how many jobs of all identities run, and how many wait for their turn."""
         return Counter(running.job.state for running in self._running.values())
 
+    def unfinished(self, account: str) -> int:
+        """Return how many jobs of an account wait or run."""
+        return sum(one.job.identity.account == account for one in self._running.values())
+
     async def aclose(self) -> None:
         """Interrupt what runs; it stays unfinished and is resumed at the next start."""
         tasks = [running.task for running in self._running.values() if running.task is not None]
