@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import httpx
 import pytest
 
 from contextfind.ports.fault_points import FaultPoint
@@ -86,6 +87,23 @@ def test_a_server_that_dies_there_has_kept_its_promises(
             live_on(server, crowd, point)
             assert ended(server, WAIT_SECONDS)
     check(data, crowd)
+
+
+def test_a_server_that_dies_as_one_index_replaces_another_begins_anew(
+    house: tuple[Path, Crowd],
+) -> None:
+    data, crowd = house
+    with ForkedServer(data) as server:
+        server.start(IDLE, dying_at(FaultPoint.MID_SWAP)).wait_healthy()
+        with contextlib.suppress(httpx.TransportError):  # it may be done before that is answered
+            server.call("POST", "/api/v1/content/reindex", json={})
+        with crowd.at_work(server, ANSWERS) as pause:
+            pause.set()
+        assert ended(server, WAIT_SECONDS)
+    assert not (data / "index").exists()
+    check(data, crowd)
+    assert (data / "index").exists()
+    assert [one.name for one in data.glob("index?*")] == []
 
 
 def live_on(server: ForkedServer, crowd: Crowd, point: FaultPoint) -> None:

@@ -23,6 +23,7 @@ class FaultPoint(StrEnum):
     MID_SNAPSHOT = "mid-snapshot"  # a file of the index under another name
     BEFORE_MANIFEST = "before-manifest"  # all files of a snapshot and a manifest under another name
     AFTER_MANIFEST = "after-manifest"  # the snapshot; those before lie beside it
+    MID_SWAP = "mid-swap"  # an index that another one is to replace is aside, and none in its place
     MID_SWEEP = "mid-sweep"  # some bodies that nobody names are gone, others not
     MID_FORGETTING = "mid-forgetting"  # some entries of the log are gone; rows, not committed
     MID_EXPORT = "mid-export"  # some records in an export under another name

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,8 +34,8 @@ from contextfind.ports.fault_points import FaultPoint, reached
 _log = logging.getLogger(__name__)
 _FORMAT = 5
 _MANIFEST = "manifest.json"
-_UNFINISHED = "unfinished.tmp"
-_ASIDE = ".old"  # behind the name of a directory whose place was taken
+ASIDE = ".old"  # behind the name of a directory whose place was taken
+_UNFINISHED = ".tmp"
 _SEGMENT, _GRAPH, _NODES = ".segment", ".graph", ".nodes"
 _BROKEN = (OSError, ValueError, KeyError, TypeError, IndexError, EOFError)
 
@@ -161,10 +162,11 @@ class Shelf:
 
         """
         with self._using:
-            aside = directory.with_name(directory.name + _ASIDE)
+            aside = directory.with_name(directory.name + ASIDE)
             shutil.rmtree(aside, ignore_errors=True)
             if directory.exists():
                 directory.rename(aside)
+            reached(FaultPoint.MID_SWAP)
             if self._directory.exists():  # nothing was written yet, else
                 self._directory.rename(directory)
             self._directory = directory
@@ -278,8 +280,13 @@ class Shelf:
         return name
 
     def _put(self, fill: Callable[[Path], None]) -> Path:
-        """Let `fill` write a file, make it durable, and return where it lies for now."""
-        path = self._directory / _UNFINISHED
+        """Let `fill` write a file, make it durable, and return where it lies for now.
+
+        Its name is nobody else's: a copy of a process that was killed (see `aside`) may still be writing.
+        """
+        handle, name = tempfile.mkstemp(_UNFINISHED, dir=self._directory)
+        os.close(handle)
+        path = Path(name)
         try:
             fill(path)
             _sync(path)
@@ -300,7 +307,7 @@ class Shelf:
             *self._segments.values(),
             *(net[kind] for net in nets for kind in ("links", "nodes")),
         }
-        kinds = (_SEGMENT, _GRAPH, _NODES, Path(_UNFINISHED).suffix)
+        kinds = (_SEGMENT, _GRAPH, _NODES, _UNFINISHED)
         for path in self._directory.iterdir():
             if path.suffix in kinds and path.name not in needed:
                 with suppress(OSError):  # where mapped files cannot go, they go another time

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
+from contextfind.adapters.embedded.shelf import ASIDE
 from contextfind.domain.records import RecordId
 from contextfind.ports.hits import Hits
 from contextfind.ports.index import ChangeLog, Dialogue, Probe, Result, Step, handed_over
@@ -40,7 +41,8 @@ class StandingIndex:
     @classmethod
     async def open(cls, directory: Path, opening: Opening) -> "StandingIndex":
         """Return the index that lies in a directory, opened; what a crash left beside it is removed."""
-        await asyncio.to_thread(shutil.rmtree, _beside(directory), ignore_errors=True)
+        for left in (_beside(directory), directory.with_name(directory.name + ASIDE)):
+            await asyncio.to_thread(shutil.rmtree, left, ignore_errors=True)
         return cls(directory, opening, await opening(directory))
 
     async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
