@@ -16,9 +16,7 @@ from contextfind.ports import FileSource, Job, ServerPaths, UploadShelf
 
 ADD_RESOURCE = "add_resource"
 _AT_ONCE = 2  # ingests side by side: parsing has two cores, more would only interleave commits
-MOST_UNFINISHED = (
-    2_000  # tasks of an account, some 5 kB each; a zip is one, however many files it has
-)
+MOST_UNFINISHED = 2_000  # tasks of an account; a zip is one, however many files it has
 _SOON = 5  # seconds until an account with so many may try again: some will have ended by then
 _REPORTED = 100  # skipped and failed files named in a result; their numbers are always complete
 
