@@ -2,6 +2,8 @@
 
 import io
 import os
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -22,6 +24,7 @@ from tests.stubs.surroundings import (
     small_disk,
     unwritable,
 )
+from tests.unit.cli.calling import call
 
 IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}  # so that the housekeeper meets it too
 SECONDS = 60.0
@@ -235,6 +238,9 @@ def test_a_data_directory_that_cannot_be_written_is_one_line_at_the_start(tmp_pa
         assert server.process.wait(SECONDS) == 2
         [line] = server.output().splitlines()
         assert f"{data} cannot be written" in line
+        result = call("backup", str(tmp_path / "saved"), "--data", str(data))
+        assert result.exit_code == 1
+        assert f"{data} cannot be written (" in result.stderr
     with ForkedServer(data) as server:
         server.start().wait_healthy()
         assert found(server, "kept")
@@ -249,6 +255,38 @@ def check_conversation(server: ServerProcess) -> None:
     assert told == ["remember the crane", "and then the clock was set"]
     commit = server.call("POST", "/api/v1/sessions/talk/commit")
     assert ended(server, commit["task_id"])["status"] == "completed"
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_backup_that_finds_no_room_says_so_and_leaves_the_one_before(
+    library: Path, tmp_path: Path
+) -> None:
+    data, saved = tmp_path / "data", tmp_path / "saved"
+    around = Surroundings(library, tmp_path / "flags", saved)
+    with ForkedServer(data) as server:
+        server.start().wait_healthy()
+        assert write(server, "kept", wait=True).status_code == 200
+        assert call("backup", str(saved), "--data", str(data)).exit_code == 0
+        assert write(server, "late", wait=True).status_code == 200
+        command = [sys.executable, "-m", "contextfind.cli", "backup", str(saved)]
+        with around.full():
+            done = subprocess.run(  # noqa: S603 - our own program
+                [*command, "--data", str(data)],
+                env={**os.environ, **around.environment},
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=False,
+            )
+        assert done.returncode == 1
+        assert "No space left on device" in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+    assert call("restore", str(saved), "--data", str(tmp_path / "new")).exit_code == 0
+    with ForkedServer(tmp_path / "new") as server:
+        server.start().wait_healthy()
+        assert [text_of(server, name) for name in ("kept", "late")] == [body("kept"), None]
+    assert call("backup", str(saved), "--data", str(data)).exit_code == 0
 
 
 @needs_compiler

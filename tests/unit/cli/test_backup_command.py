@@ -172,6 +172,9 @@ def test_a_directory_with_something_in_it_is_not_restored_into(place: Path) -> N
     assert result.exit_code == 3
     assert "is not empty" in result.stderr
     assert [file.name for file in (place / "new").iterdir()] == ["letter.txt"]
+    result = call("restore", str(place / "saved"), "--data", str(place / "new/letter.txt"))
+    assert result.exit_code == 1
+    assert "Not a directory" in result.stderr
     (place / "new/letter.txt").unlink()
     with DirectoryLock(place / "new"):
         result = call("restore", str(place / "saved"), "--data", str(place / "new"))

@@ -31,10 +31,13 @@ def check_empty(directory: Path) -> None:
     """Pass when nothing lies in the directory but what an unfinished restore has left.
 
     Raises:
-        FailedPreconditionError: something does.
+        FailedPreconditionError: something does. UnavailableError: it cannot be looked at, or is none.
 
     """
-    names = {entry.name for entry in directory.iterdir()} if directory.is_dir() else set()
+    try:
+        names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
+    except OSError as error:
+        raise UnavailableError(f"{directory}: {error.strerror}") from error
     if _MARK not in names and not names <= _NO_DATA:
         raise FailedPreconditionError(
             f"{str(directory)!r} is not empty; restore into a new directory (--data DIR), so that "

@@ -28,7 +28,7 @@ class Stillness:
         """Let no blob go until the context ends. Blocks for up to `patience` seconds.
 
         Raises:
-            FailedPreconditionError: somebody else holds it. OSError: it cannot be written there.
+            FailedPreconditionError: somebody else holds it. UnavailableError: nothing can be written there.
 
         """
         lock = self._lock(self._patience)
@@ -38,6 +38,11 @@ class Stillness:
             raise FailedPreconditionError(
                 "another backup of this data is being taken; wait until it is done"
             ) from None
+        except OSError as error:
+            raise UnavailableError(
+                f"{self._file.parent} cannot be written ({error.strerror}), so nothing in it can be held on to; "
+                "copy the directory elsewhere and save that"
+            ) from error
         self._give_to_owner()
         try:
             yield

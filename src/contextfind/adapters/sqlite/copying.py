@@ -104,7 +104,7 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _writing(file: Path) -> Iterator[sqlite3.Connection]:
-    file.unlink(missing_ok=True)
+    file.write_bytes(b"")  # what cannot be made says why here, and only that it cannot there
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")  # whoever asked for it syncs it, once
         yield connection
