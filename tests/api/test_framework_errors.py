@@ -19,9 +19,9 @@ async def test_an_unknown_path_is_not_found(api, path):
     ("method", "path"),
     [
         ("POST", "/api/v1/search/recall"),
-        ("GET", "/api/v1/observer/system"),
-        ("GET", "/api/v1/stats/memories"),
         ("DELETE", "/api/v1/admin/accounts/acme"),
+        ("POST", "/api/v1/relations/link"),
+        ("GET", "/api/v1/stats/sessions"),
         ("POST", "/mcp"),
     ],
 )

@@ -200,7 +200,7 @@ class Tour:
         self.http = http
         self.page = page
         self.ids = {"account": "acme", "user": "ben", "name": "csv-report"}
-        self.ids |= {"session_id": "session-1", "archive_id": "archive_001"}
+        self.ids |= {"session_id": "session-1", "archive_id": "archive_001", "component": "queue"}
 
     async def visit(self, method: str, path: str) -> None:
         if path == UPLOAD:

@@ -72,8 +72,12 @@ class Calls:
     health = Method(standing.health)
     ready = Method(standing.ready)
     status = Method(standing.status)
+    observe = Method(standing.observe)
+    memory_stats = Method(standing.memory_stats)
+    consistency = Method(standing.consistency)
     task = Method(standing.task)
     tasks = Method(standing.tasks)
+    cancel_task = Method(standing.cancel_task)
     wait = Method(standing.wait)
     wait_task = Method(standing.wait_task)
 

@@ -34,16 +34,44 @@ def status() -> Flow[Status]:
     return ask(Request("GET", f"{API}/system/status", result(Status), again=True))
 
 
+def observe(component: str = "system") -> Flow[JsonObject]:
+    """Return a part of the server (`system` is all of them): whether it works, and its figures in `status`."""
+    path, params = f"{API}/observer/{segment(component)}", {"format": "json"}
+    return ask(Request("GET", path, result(dict), params, again=True))
+
+
+def memory_stats() -> Flow[JsonObject]:
+    """Return how many memories there are, by directory, use and age."""
+    return ask(Request("GET", f"{API}/stats/memories", result(dict), again=True))
+
+
+def consistency(uri: str) -> Flow[JsonObject]:
+    """Return whether finds know all that is stored at and below an address: `ok`, and what is missing."""
+    path = f"{API}/system/consistency"
+    return ask(Request("POST", path, result(dict), body={"uri": uri}, again=True))
+
+
 def task(task_id: str) -> Flow[Task]:
     """Return how far background work is."""
     path = f"{API}/tasks/{segment(task_id)}"
     return ask(Request("GET", path, result(Task), again=True))
 
 
-def tasks(limit: int = 50) -> Flow[tuple[Task, ...]]:
-    """Return your background work, newest first."""
+def tasks(
+    limit: int = 50, *, task_type: str = "", status: str = "", resource_id: str = ""
+) -> Flow[tuple[Task, ...]]:
+    """Return your background work, newest first: of one type, in one state, of one address where these are given."""
+    wanted = {"task_type": task_type, "status": status, "resource_id": resource_id}
+    params: dict[str, str | int] = {"limit": limit}
+    params |= {name: value for name, value in wanted.items() if value}
     reader = result(tuple[Task, ...])
-    return ask(Request("GET", f"{API}/tasks", reader, {"limit": limit}, again=True))
+    return ask(Request("GET", f"{API}/tasks", reader, params, again=True))
+
+
+def cancel_task(task_id: str) -> Flow[Task]:
+    """Stop background work; what it has written stays, and one that has ended stays as it is."""
+    path = f"{API}/tasks/{segment(task_id)}/cancel"
+    return ask(Request("POST", path, result(Task), again=True))
 
 
 def wait(timeout: float = WAIT) -> Flow[JsonObject]:

@@ -188,6 +188,8 @@ SKILL_JUDGE: Mapping[str, object] = {
     "one without a description": {"data": "---\nname: csv-report\n---\n", "strict": True},
 }
 
+CONSISTENCY: Mapping[str, object] = {"a part of the tree": {"uri": DIRECTORY}}
+
 WAIT: Mapping[str, object] = {"at most ten seconds": {"timeout": 10}}
 
 ACCOUNT: Mapping[str, object] = {

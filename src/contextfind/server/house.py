@@ -13,6 +13,7 @@ from contextfind.ingestion.skills import SkillWriter
 from contextfind.ingestion.writing import Writer
 from contextfind.ports import IdentityStore, UploadShelf
 from contextfind.retrieval.browsing import Browser
+from contextfind.retrieval.census import Census
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.matching import Matcher
 from contextfind.retrieval.searcher import Searcher
@@ -45,6 +46,8 @@ class House(Protocol):
     def searcher(self) -> Searcher: ...  # noqa: D102
     @property
     def browser(self) -> Browser: ...  # noqa: D102
+    @property
+    def census(self) -> Census: ...  # noqa: D102
     @property
     def matcher(self) -> Matcher: ...  # noqa: D102
     @property

@@ -19,6 +19,7 @@ from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.writing import Tally, Writer
 from contextfind.ports import Clock, IdentityStore, IdMaker, UploadShelf
 from contextfind.retrieval.browsing import Browser
+from contextfind.retrieval.census import Census
 from contextfind.retrieval.finder import Finder
 from contextfind.retrieval.matching import Matcher
 from contextfind.retrieval.searcher import Searcher
@@ -145,6 +146,11 @@ class House:
             _workers=workers,
             _tally=desk.tally,
         )
+
+    @property
+    def census(self) -> Census:
+        """What counts what somebody has."""
+        return Census(self._engines.store, self._engines.index, self.clock)
 
     async def readiness(self) -> Mapping[str, str]:
         """Return `ok` or one line of what is wrong for all that finds need: store, index, each worker."""

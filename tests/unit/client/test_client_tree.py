@@ -1,4 +1,4 @@
-"""Moving, tagging and finding by letter, with either client."""
+"""Moving, tagging, finding by letter and looking after a server, with either client."""
 
 import pytest
 
@@ -73,3 +73,26 @@ async def test_a_batch_is_sent_as_it_was_said(stub: StubServer, connect: Connect
         "wait": True,
         "skip_conflicts": True,
     }
+
+
+async def test_parts_of_the_server_are_asked_for_as_objects(
+    stub: StubServer, connect: Connect
+) -> None:
+    stub.results("GET", "/api/v1/observer/queue", {"name": "queue", "status": {"a": 1}})
+    assert (await connect().observe("queue"))["status"] == {"a": 1}
+    assert stub.last.query == {"format": "json"}
+    stub.results("GET", "/api/v1/stats/memories", {"total_memories": 2})
+    assert (await connect().memory_stats())["total_memories"] == 2
+    stub.results("POST", "/api/v1/system/consistency", {"ok": True})
+    assert (await connect().consistency(URI))["ok"] is True
+    assert stub.last.json == {"uri": URI}
+
+
+async def test_tasks_are_chosen_and_cancelled(stub: StubServer, connect: Connect) -> None:
+    task = {"task_id": "t/1", "status": "cancelled"}
+    stub.results("GET", "/api/v1/tasks", [task])
+    (found,) = await connect().tasks(5, task_type="add_resource", status="cancelled")
+    assert found.status == "cancelled"
+    assert stub.last.query == {"limit": "5", "task_type": "add_resource", "status": "cancelled"}
+    stub.results("POST", "/api/v1/tasks/t%2F1/cancel", task)
+    assert (await connect().cancel_task("t/1")).ended
