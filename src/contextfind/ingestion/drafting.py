@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from contextfind.domain.documents import make_passage
 from contextfind.domain.errors import InvalidArgumentError
+from contextfind.domain.plain_text import plain_text
 from contextfind.domain.records import (
     OVERVIEW_NAME,
     Level,
@@ -13,6 +14,7 @@ from contextfind.domain.records import (
 )
 from contextfind.domain.tags import parse_tags
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.parsing.markdown import read_markdown
 from contextfind.ingestion.parsing.reader import read_document
 from contextfind.ingestion.passages import PassageRules, cut, place_of
 from contextfind.ingestion.summarising import (
@@ -68,7 +70,7 @@ def draft_file(
         uri=uri,
         level=Level.DETAIL,
         context_type=context_type_of(uri),
-        abstract=file_abstract(document, uri.name),
+        abstract=plain_text(file_abstract(document, uri.name)),
         passages=cut(document, place_of(uri), rules),
         tags=None if tags is None and not own else own,
         content=digest_of(body),
@@ -99,8 +101,9 @@ def draft_directory(
     if written is None:
         abstract = directory_abstract(uri.name, children)
         written = Written(abstract, directory_overview(uri.name, children))
-    abstract, overview = written.abstract, written.overview
-    body = overview.encode("utf-8", "replace")
+    # Abstracts of older versions have control characters in them, too many together for a text.
+    abstract, overview = plain_text(written.abstract), plain_text(written.overview)
+    body = overview.encode()
     place = place_of(uri)
     short = RecordDraft(
         uri=uri,
@@ -108,14 +111,14 @@ def draft_directory(
         context_type=context_type_of(uri),
         abstract=abstract,
         passages=(make_passage(0, "", abstract, place),),
-        size=len(abstract.encode("utf-8", "replace")),
+        size=len(abstract.encode()),
     )
     long = RecordDraft(
         uri=uri,
         level=Level.OVERVIEW,
         context_type=context_type_of(uri),
         abstract=abstract,
-        passages=cut(read_document(OVERVIEW_NAME, body), place, rules),
+        passages=cut(read_markdown(OVERVIEW_NAME, overview), place, rules),
         content=digest_of(body),
         source=written.digest,
         size=len(body),

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from contextfind.domain.errors import ConflictError, DamagedError, UnavailableError
+from contextfind.domain.errors import (
+    ConflictError,
+    ContextFindError,
+    DamagedError,
+    InvalidArgumentError,
+    UnavailableError,
+)
 from contextfind.domain.records import Level, Record
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -90,7 +96,8 @@ class SummaryWorker:
                 of_account = [one for one in ready if one.account == account]
                 try:
                     await self._summarise(of_account)
-                except DamagedError as fault:
+                # A summary that cannot be drafted is a fault of ours; no other account shall wait for it.
+                except (DamagedError, InvalidArgumentError) as fault:
                     await self._pass_over(of_account, fault)
         self._pulse.beat()
         return bool(stale)
@@ -134,7 +141,9 @@ class SummaryWorker:
                 )
             )
 
-    async def _pass_over(self, directories: Sequence[StaleDirectory], fault: DamagedError) -> None:
+    async def _pass_over(
+        self, directories: Sequence[StaleDirectory], fault: ContextFindError
+    ) -> None:
         """Leave the summaries of directories as they are, so that nobody waits for what will not come."""
         first = directories[0]
         _log.error(

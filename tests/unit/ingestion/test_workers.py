@@ -1,16 +1,19 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import pytest
 
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.domain.errors import ConflictError, UnavailableError
+from contextfind.domain.errors import ConflictError, InvalidArgumentError, UnavailableError
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
+from contextfind.ingestion import summaries
+from contextfind.ingestion.drafting import Drafted, draft_directory
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
@@ -167,6 +170,32 @@ class LateStore(MemoryRecordStore):
 
     async def position(self) -> int:
         return 0
+
+
+async def test_control_characters_in_abstracts_do_not_end_the_summaries() -> None:
+    texts = {f"{n}.md": f"Text{chr(1) * 6} number {n} says something." for n in range(9)}
+    async with household() as house, asyncio.timeout(30):
+        await house.add(texts)
+        overview = await house.browser.overview(ANN, DOCS)
+        assert "says something" in overview
+        assert "\x01" not in overview
+        assert not house.workers[2].done()
+
+
+async def test_a_summary_that_cannot_be_drafted_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def draft(uri: Uri, *rest: Any) -> Drafted:
+        if uri.name == "bad":
+            raise InvalidArgumentError("it is no text")
+        return draft_directory(uri, *rest)
+
+    monkeypatch.setattr(summaries, "draft_directory", draft)
+    async with household() as house, asyncio.timeout(30):
+        await house.add({"a.md": "# Bad"}, DOCS.child("bad"), "bad")
+        await house.add({"b.md": "# Good\n\nRollback."}, DOCS.child("good"), "good")
+        assert "Rollback" in await house.browser.overview(ANN, DOCS.child("good"))
+    assert "docs/bad: it is no text" in caplog.text
 
 
 async def test_settling_waits_for_the_position_that_belongs_to_the_backlog() -> None:
