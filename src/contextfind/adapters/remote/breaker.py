@@ -63,18 +63,20 @@ class Breaker:
         self._answered_at = self._now()
         self._resting_since = None
 
-    def failed(self, waited: float = 0.0) -> None:
+    def failed(self, waited: float = 0.0, *, late: bool = False) -> None:
         """Note that no answer came, or no sensible one.
 
-        waited: seconds without an answer; 0 when the failure itself was told at once. Where nobody else
-        was answered in that time either, the service hangs.
+        waited: seconds since the call was admitted. late: it ran out of time. Where nobody else was answered
+        in that time either, the service hangs.
         """
         now = self._now()
         self._failures += 1
-        if waited > 0 and now - self._answered_at >= waited:
+        if late and now - self._answered_at >= waited:
             self._hangs += 1
         down = self._failures >= self._most or self._hangs >= self._most_hangs
-        if down and self._resting_since is None:
+        if self._resting_since is not None:
+            down = now - waited >= self._resting_since  # the latest probe, not one that is overdue
+        if down:
             self._resting_since = now
 
     def abandoned(self) -> None:

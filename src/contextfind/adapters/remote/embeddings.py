@@ -36,6 +36,9 @@ _Door = Literal["query", "document", "picture"]
 _ATTEMPTS: Mapping[_Door, int] = {"query": 2, "document": 5, "picture": 2}  # somebody waits for two
 _TRIALS = 2  # when it is opened
 _HANGS = 1  # of queries: one is short work, and the next caller has words to be answered by
+_PROBE_SECONDS = (
+    0.5  # a model that is well embeds a query in less; whoever asks is answered by words then
+)
 _VECTOR_BYTES = 256 * 1024  # 8,192 numbers as JSON
 _STAND_IN = "."  # for a blank text: OpenAI and others refuse those
 _TOO_LONG = re.compile(
@@ -96,7 +99,7 @@ class OpenAIEmbedder:
         usual = replace(endpoint, largest_answer=largest)
         self._timeout = endpoint.timeout
         self._query_seconds = min(settings.query_seconds, endpoint.timeout)
-        quick = replace(usual, timeout=self._query_seconds)
+        quick = replace(usual, timeout=self._query_seconds, probe_seconds=_PROBE_SECONDS)
         slow = replace(usual, name=f"{endpoint.name}_documents")
         self._endpoints: dict[_Door, Endpoint] = {
             "query": Endpoint(quick, breaker or Breaker(hangs=_HANGS), patience),

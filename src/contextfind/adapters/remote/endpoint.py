@@ -47,6 +47,8 @@ class EndpointSettings:
     timeout: seconds of one attempt, from connecting to the last byte.
     concurrency: attempts under way at once. name: what it is called where its state is shown.
     largest_answer: bytes of an answer; more are not read.
+    probe_seconds: so long a call waits that finds out whether a provider is back, which it then goes on
+        to find out by itself. None: as any other call.
     """
 
     base_url: str
@@ -55,6 +57,7 @@ class EndpointSettings:
     api_key: str = field(default="", repr=False)
     name: str = "model"
     largest_answer: int = LARGEST_ANSWER
+    probe_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class Endpoint:
         self._client = _client(settings)
         self._calls = self._failures = 0
         self._fault = ""
+        self._probes: set[asyncio.Task[object]] = set()
         self.provider = urlsplit(settings.base_url).netloc.rpartition("@")[2]
 
     async def post(
@@ -136,9 +140,33 @@ class Endpoint:
 
     async def aclose(self) -> None:
         """Close the connections."""
+        for probe in self._probes:
+            probe.cancel()
+        await asyncio.gather(*self._probes, return_exceptions=True)
         await self._client.aclose()
 
     async def _guarded(self, path: str, body: Mapping[str, object], due: float) -> object:
+        seconds = self._settings.probe_seconds
+        if seconds is None or self._breaker.state is not BreakerState.HALF_OPEN:
+            return await self._called(path, body, due)
+        probe = asyncio.create_task(self._called(path, body, due))
+        self._probes.add(probe)
+        probe.add_done_callback(self._probed)
+        try:
+            await asyncio.wait({probe}, timeout=seconds)
+        except asyncio.CancelledError:
+            probe.cancel()
+            raise
+        if not probe.done():
+            raise self._at_rest()
+        return probe.result()
+
+    def _probed(self, probe: "asyncio.Task[object]") -> None:
+        self._probes.discard(probe)
+        if not probe.cancelled():
+            probe.exception()  # is noted already; nobody may be there to take it
+
+    async def _called(self, path: str, body: Mapping[str, object], due: float) -> object:
         async with self._place(due):
             if not self._breaker.admit():
                 raise self._at_rest()
@@ -149,14 +177,13 @@ class Endpoint:
                 answer = await self._attempt(path, body, limit)
             except ProviderError as error:
                 self._note(error)
+                late = isinstance(error, _LateError)
                 if error.alive:
                     self._breaker.succeeded()
-                elif not isinstance(error, _LateError):
-                    self._breaker.failed()
-                elif not self._fair(limit):
+                elif late and not self._fair(limit):
                     self._breaker.abandoned()
                 else:
-                    self._breaker.failed(waited=_now() - began)
+                    self._breaker.failed(_now() - began, late=late)
                 raise
             except BaseException:
                 self._breaker.abandoned()

@@ -75,7 +75,7 @@ def test_calls_that_run_out_of_time_open_it_sooner(clock: Hands) -> None:
     for _ in range(2):
         breaker.admit()
         clock.time += 10
-        breaker.failed(waited=10)
+        breaker.failed(10, late=True)
     assert breaker.state is BreakerState.OPEN
 
 
@@ -87,7 +87,7 @@ def test_a_call_that_runs_out_of_time_while_others_are_answered_is_one_failure_a
     clock.time += 9
     breaker.succeeded()
     clock.time += 1
-    breaker.failed(waited=10)
+    breaker.failed(10, late=True)
     assert breaker.state is BreakerState.CLOSED
 
 
@@ -98,5 +98,16 @@ def test_a_probe_that_hangs_keeps_the_next_one_from_nothing(clock: Hands) -> Non
         clock.time += 1
         admitted.append(breaker.admit())
         if len(admitted) == 12:
-            breaker.failed(waited=7)  # the first one, at last
+            breaker.failed(7, late=True)  # the first one, at last
     assert [at for at, good in enumerate(admitted, 1) if good] == [5, 10, 15, 20]
+
+
+def test_after_a_probe_that_nobody_followed_it_rests_again(clock: Hands) -> None:
+    breaker = opened(clock)
+    clock.time += 5
+    assert breaker.admit()
+    clock.time += 30
+    breaker.failed(30, late=True)
+    assert breaker.state is BreakerState.OPEN
+    clock.time += 5
+    assert breaker.admit()

@@ -417,26 +417,36 @@ async def test_a_query_is_given_up_within_its_own_time_and_so_are_those_that_wai
     assert (documents.name, documents.state, documents.calls) == ("model_documents", "closed", 0)
 
 
-async def test_while_a_probe_is_under_way_nobody_waits_for_its_place(
+async def test_a_query_that_finds_out_whether_a_model_is_back_waits_half_a_second_at_most(
     stub: StubEmbedder, sleeper: Sleeper
 ) -> None:
     settings = EndpointSettings(stub.base_url, 60, concurrency=1)
     hasty = Breaker(failures=1, rest_seconds=0.05)
     embedder = OpenAIEmbedder(SETTINGS, settings, hasty, Patience(sleeper))
-    stub.faults += [Fault(500), Fault(delay=60)]
+    clock = asyncio.get_running_loop().time
+    stub.faults += [Fault(500), Fault(delay=2)]
     with pytest.raises(ProviderError):
         await embedder.embed(["opens it"], "query")
     await asyncio.sleep(0.06)
-    probe = asyncio.create_task(embedder.embed(["probe"], "query"))
-    while len(stub.requests) < 2:  # noqa: ASYNC110 - the stub has no bell
-        await asyncio.sleep(0.001)
+    began = clock()
+    with pytest.raises(ProviderError, match="is down"):
+        await embedder.embed(["probe"], "query")
+    assert 0.4 < clock() - began < 2.9
+    await asyncio.sleep(0.06)
+    with pytest.raises(ProviderError, match="is down"):  # at once: the only place is taken
+        await embedder.embed(["other"], "query")
+    assert len(stub.requests) == 2
+    async with asyncio.timeout(30):
+        while embedder.standings[0].state != "closed":  # noqa: ASYNC110 - the probe goes on
+            await asyncio.sleep(0.01)
+    assert (await embedder.embed(["again"], "query")).shape == (1, 8)
+    stub.faults += [Fault(500), Fault(delay=60)]
+    with pytest.raises(ProviderError):
+        await embedder.embed(["opens it again"], "query")
     await asyncio.sleep(0.06)
     with pytest.raises(ProviderError, match="is down"):
-        await embedder.embed(["other"], "query")
-    probe.cancel()
-    await asyncio.gather(probe, return_exceptions=True)
-    assert (await embedder.embed(["again"], "query")).shape == (1, 8)
-    await embedder.aclose()
+        await embedder.embed(["probe again"], "query")
+    await embedder.aclose()  # and waits for no probe
 
 
 UNLEARNT = replace(SETTINGS, dimension=None)
