@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tests.fuzz.target import Mutation
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_LONGEST_NAME = 8_000  # bytes, of the 65,535 that a zip can say
 _AS_IT_IS = 0.5  # of the inputs are mutated as bytes, container and all
 
 
@@ -22,7 +23,8 @@ def kneaded_zip(data: bytes, mutate: Mutation, chance: random.Random) -> bytes:
     info, content = entries[at]
     match chance.randrange(6):
         case 0:
-            info = zipfile.ZipInfo(mutate(info.filename.encode()).decode("utf-8", "replace"))
+            name = mutate(info.filename.encode())[:_LONGEST_NAME]
+            info = zipfile.ZipInfo(name.decode("utf-8", "replace"))
         case 1:
             info.external_attr = chance.getrandbits(32)
         case 2:

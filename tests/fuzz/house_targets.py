@@ -25,15 +25,28 @@ _BUILT = (501, 504)  # answers above 500 that the contract asks for: not built, 
 
 
 class _Broken(logging.Handler):
-    """Keeps what was logged with a traceback: the server never lets it out."""
+    """Keeps what was logged with a traceback: the server never lets it out, nor do its workers."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.errors: list[BaseException] = []
+        self.noticed: Callable[[], None] = lambda: None
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1] is not None:
             self.errors.append(record.exc_info[1])
+            self.noticed()
+
+    def tell(self) -> None:
+        """Raise what was kept, as no refusal of the input, whatever it is."""
+        if self.errors:
+            error = self.errors.pop()
+            told = _Logged(f"{type(error).__name__}: {error}")
+            raise told.with_traceback(error.__traceback__) from None
+
+
+class _Logged(Exception):  # noqa: N818 - it is one of others
+    """Something was logged with a traceback."""
 
 
 @dataclass
@@ -71,8 +84,7 @@ class _Server:
         self, method: str, path: str, body: bytes = b"", kind: bytes = _JSON, query: bytes = b""
     ) -> Any:
         status, answer = await self._asked(method, path, body, kind, query)
-        if self.broken.errors:
-            raise self.broken.errors.pop()
+        self.broken.tell()  # of what came behind the answer
         assert status < 500 or status in _BUILT, (status, answer)
         told = json.loads(answer, parse_constant=_no_json)
         assert told["status"] == ("ok" if status == 200 else "error")
@@ -103,8 +115,23 @@ class _Server:
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
         }  # fmt: skip
         assert self.app is not None
-        await self.app(scope, receive, send)
+        await self._unless_broken(self.app(scope, receive, send))
         return told[0]["status"], b"".join(one.get("body", b"") for one in told[1:])
+
+    async def _unless_broken(self, answering: Coroutine[Any, Any, None]) -> None:
+        """Wait for an answer; where a worker ended there may never be one, and what ended it is raised."""
+        task = asyncio.ensure_future(answering)
+        loop = asyncio.get_running_loop()
+        self.broken.noticed = lambda: loop.call_soon_threadsafe(task.cancel)
+        if self.broken.errors:  # between two requests
+            self.broken.noticed()
+        try:
+            await task
+        except asyncio.CancelledError:
+            self.broken.tell()
+            raise
+        finally:
+            self.broken.noticed = lambda: None
 
 
 def _no_json(name: str) -> NoReturn:
