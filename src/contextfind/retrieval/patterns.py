@@ -63,8 +63,8 @@ def line_pattern(text: str, *, ignore_case: bool) -> Pattern:
     options.case_sensitive = not ignore_case
     _check_length(text)
     try:
+        re2.compile(text, options)  # alone: `a)(b` is a pattern only between our parentheses
         made: Pattern = re2.compile(f"(?m:{text})", options)
-        re2.compile(text, options)  # `a)(b` is a pattern only between our parentheses
     except re2.error as fault:
         told = fault.args[0].decode("utf-8", "replace") if fault.args else "cannot be read"
         raise InvalidArgumentError(

@@ -11,7 +11,10 @@ from contextfind.domain.errors import (
     NotFoundError,
     PermissionDeniedError,
 )
+from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
+from contextfind.ingestion.drafting import draft_file
+from contextfind.ingestion.passages import PassageRules
 from contextfind.ports import Commit
 from tests.builders import NOON
 from tests.households import ANN, BEN, OTHER, Household, household
@@ -130,3 +133,74 @@ async def test_a_directory_that_was_marked_without_a_beat_is_looked_at_soon(
     await house.store.commit(Commit("acme", NOON, stale=[Uri("viking://resources/notes")]))
     settled = await house.settling.settle("acme", None, 5)
     assert (settled.directories, settled.note) == (0, "")
+
+
+TEXT = (
+    "# Rollback steps\n\nStop the canary.\n\n## Then\n\n" + "Tell the on-call what happened. " * 60
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("notes/a.md", "notes/b.md"),
+        ("notes/a.md", "a.md"),
+        ("a.md", "atlas/release-notes/a.md"),
+        ("notes/" + "deep/" * 60 + "a.md", "short/a.md"),
+    ],
+)
+async def test_a_moved_file_is_found_by_what_it_would_be_found_by_if_it_was_written_there(
+    house: Household, source: str, target: str
+) -> None:
+    root = Uri("viking://resources")
+    here, there = root.child(source), root.child(target)
+    await house.writer.write(ANN, here, TEXT, "create")
+    await house.settled()
+    done = await house.writer.move(ANN, here, there)
+    assert done.moved == [there]
+    drafted = draft_file(there, TEXT.encode(), None, PassageRules()).drafts[0]
+    (record,) = await house.store.at(visible_to(ANN), there)
+    wanted = [(record.id, passage.ordinal) for passage in drafted.passages]
+    assert await house.store.passages(wanted) == list(drafted.passages)
+    assert await house.browser.read(ANN, there) == TEXT
+
+
+async def test_renaming_a_resource_embeds_nothing_again(house: Household) -> None:
+    old, new = Uri("viking://resources/old"), Uri("viking://resources/new")
+    await house.writer.write(ANN, old.child("plans/a.md"), TEXT, "create")
+    await house.settled()
+    before = (await house.store.counts())["vectors"]
+    await house.writer.move(ANN, old, new)
+    (record,) = await house.store.at(visible_to(ANN), new.child("plans/a.md"))
+    changes = [one for one in await house.store.changes(0, 1_000) if one.id == record.id]
+    assert changes[0].vectors is not None
+    assert before > 1
+    await house.settled()
+    assert (await house.find("canary"))[0].uri.is_under(new)
+
+
+async def test_an_append_and_a_move_side_by_side_lose_nothing(house: Household) -> None:
+    for turn in range(10):
+        here, there = (Uri(f"viking://resources/{name}/{turn}.md") for name in ("notes", "moved"))
+        await house.writer.write(ANN, here, "one ", "create")
+        await asyncio.gather(
+            house.writer.write(ANN, here, "two", "append"), house.writer.move(ANN, here, there)
+        )
+        texts = [
+            await house.browser.read(ANN, uri) for uri in (here, there) if await _is(house, uri)
+        ]
+        assert sorted(texts) in (["one two"], ["one ", "two"])
+
+
+async def _is(house: Household, uri: Uri) -> bool:
+    return bool(await house.store.at(visible_to(ANN), uri))
+
+
+async def test_an_address_that_would_become_too_long_stops_a_move(house: Household) -> None:
+    long = Uri("viking://resources/d/" + "x" * 1_900)
+    await house.writer.write(ANN, long, "text", "create")
+    with pytest.raises(InvalidUriError, match="longer than"):
+        await house.writer.move(
+            ANN, Uri("viking://resources/d"), Uri("viking://resources/" + "y" * 200)
+        )
+    assert await house.browser.read(ANN, long) == "text"
