@@ -14,6 +14,7 @@ import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.config.model import EmbeddingSettings
+from contextfind.domain.errors import DamagedError, FailedPreconditionError
 from tests.api.caller import error_of, result_of
 from tests.api.living import Tenant, Town, living, town
 from tests.damage import cut, flip, spoil_pages
@@ -253,6 +254,31 @@ async def test_a_write_ahead_log_cut_in_the_middle_gives_what_was_before_and_the
             assert result_of(await me.get("content/read", uri=uri(number))) == note(number)
         await me.write(uri(7), note(7))
     assert "it is built anew" in caplog.text
+
+
+@pytest.mark.parametrize("left", ["nothing", "empty"])
+async def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(
+    tmp_path: Path, left: str
+) -> None:
+    await filled(tmp_path)
+    before = sorted((tmp_path / "blobs").rglob("*"))
+    (tmp_path / FILE_NAME).unlink()
+    if left == "empty":
+        (tmp_path / FILE_NAME).touch()
+    with pytest.raises(FailedPreconditionError, match="restore"):
+        async with living(tmp_path):
+            pytest.fail("it was opened")
+    assert sorted((tmp_path / "blobs").rglob("*")) == before
+    assert (tmp_path / FILE_NAME).exists() == (left == "empty")
+
+
+async def test_a_file_that_is_no_database_is_told_with_what_to_do(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    (tmp_path / FILE_NAME).write_bytes(b"something else" * 1_000)
+    with pytest.raises(DamagedError, match="doctor --deep"):
+        async with living(tmp_path):
+            pytest.fail("it was opened")
+    assert (tmp_path / FILE_NAME).read_bytes().startswith(b"something else")
 
 
 async def test_R060_vectors_of_4096_numbers_are_found_before_and_after_a_restart(

@@ -7,7 +7,12 @@ from typing import TypeVar
 
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.config.model import Settings
-from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
+from contextfind.domain.errors import (
+    ConfigError,
+    ContextFindError,
+    DamagedError,
+    FailedPreconditionError,
+)
 from contextfind.wiring import House, Vault
 from contextfind.wiring.housekeeping import Rooms
 
@@ -59,6 +64,8 @@ async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[T
         raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
     except FailedPreconditionError as error:
         raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
+    except DamagedError as error:  # its message says what to do
+        raise Complaint(f"cannot start: {error}", ExitCode.FAILED, error.code) from error
     except ContextFindError as error:
         raise Complaint(
             f"cannot start: {error}; look closer with: contextfind doctor",

@@ -220,6 +220,14 @@ def test_texts_that_wait_and_an_index_that_is_behind_are_fine(data: Path) -> Non
     assert any("1 changes behind the log" in line for line in lines)
 
 
+def test_a_command_that_opens_the_data_says_the_same(data: Path) -> None:
+    no_database(data)
+    result = call("compact", "--data", str(data), env=HASHED)
+    assert result.exit_code == 1
+    assert "contextfind.db is damaged (file is not a database); stop the server" in result.stderr
+    assert "look closer" not in result.stderr
+
+
 def test_data_in_use_are_not_looked_at(data: Path) -> None:
     with DirectoryLock(data):
         (finding,) = check_data(data)

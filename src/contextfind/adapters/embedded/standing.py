@@ -16,9 +16,9 @@ from contextfind.ports.store import Change
 
 _log = logging.getLogger(__name__)
 
-# Changes in one step: some 50 ms of work, after which finds go first. The follower takes 2,000 while nobody can be
-# answered yet; here somebody is.
-_BATCH = 500
+# Changes in one step, after which finds go first. The follower takes 2,000 while nobody can be answered yet; here
+# somebody is. Of 45,000 passages 200 at once cost 4.7 s and 120 ms at the worst, 2,000 cost 3.9 s and 390 ms.
+_BATCH = 200
 _BESIDE = ".new"
 
 Opening = Callable[[Path], Awaitable[EmbeddedIndex]]
