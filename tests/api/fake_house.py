@@ -69,6 +69,13 @@ class FakeSearcher:
         return replace(found, query_plan=self.plan)
 
 
+class FakeAssembler:
+    """Asked for no context by these tests: `test_context` has a real house."""
+
+    def forget(self, identity: Identity, session_id: str) -> None:
+        del identity, session_id
+
+
 @dataclass
 class FakeTree:
     """Texts by account and address; both the browser and the writer of the fake house."""
@@ -208,6 +215,7 @@ class FakeJobs:
         self.seconds = 0.0
         self.patience: list[float | None] = []
         self.jobs: dict[str, Job] = {}
+        self.working: set[tuple[str, Uri]] = set()
 
     async def add_resource(self, identity: Identity, request: AddRequest) -> Job:
         if self.fault is not None:
@@ -249,6 +257,9 @@ class FakeJobs:
         if job_id not in self.jobs or self.jobs[job_id].identity != identity:
             raise NotFoundError(f"no task {job_id!r}", {"resource": job_id})
         return self.jobs[job_id]
+
+    def at_work(self, account: str, place: Uri) -> bool:
+        return (account, place) in self.working
 
     async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
         mine = [job for job in self.jobs.values() if job.identity == identity]
@@ -334,6 +345,7 @@ class FakeHouse:
     def __init__(self) -> None:
         self.finder = FakeFinder()
         self.searcher = FakeSearcher(self.finder)
+        self.assembler = FakeAssembler()
         self.browser = self.writer = FakeTree()
         self.matcher = FakeMatcher()
         self.jobs = self.adding = FakeJobs()

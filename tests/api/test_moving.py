@@ -65,6 +65,15 @@ async def test_a_wrong_move_is_refused(tree, source, target, status, code):
     assert tree.house.browser.texts == {("default", A): "one"}
 
 
+@pytest.mark.parametrize("place", [A, DOCS.child("b.md")])
+async def test_where_a_task_is_at_work_nothing_moves_until_it_has_ended(tree, place):
+    tree.house.jobs.working.add(("default", place))
+    error = error_of(await moving(tree, A.text, DOCS.text + "/b.md"), 409, "CONFLICT")
+    assert error["details"]["retryable"] is True
+    tree.house.jobs.working.clear()
+    result_of(await moving(tree, A.text, DOCS.text + "/b.md"))
+
+
 @pytest.mark.parametrize("field", ["from_uri", "to_uri"])
 async def test_a_move_names_the_address_that_is_missing_or_none(api, field):
     body = {"from_uri": A.text, "to_uri": "viking://resources/b.md"}
@@ -196,6 +205,17 @@ async def test_moves_that_cannot_be_are_refused(ann, source, target, status, cod
     error_of(await ann.post(MV, {"from_uri": source, "to_uri": target}), status, code)
     listed = result_of(await ann.get("fs/ls", uri="viking://resources/d"))
     assert [line["name"] for line in listed] == ["a.md", "b.md"]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_moved_skill_is_asked_for_by_its_directory(ann):
+    text = "---\nname: csv-report\ndescription: Make a CSV report.\n---\n\n# How\n\nWrite rows.\n"
+    result_of(await ann.post("/api/v1/skills", {"data": text, "wait": True}))
+    await moved(ann, "viking://~/skills/csv-report", "viking://agent/skills/csv")
+    (skill,) = result_of(await ann.get("skills"))["skills"]
+    assert skill["uri"].startswith("viking://agent/skills/csv")
+    result_of(await ann.get("skills/csv"))
+    error_of(await ann.get("skills/csv-report"), 404, "NOT_FOUND")
 
 
 @pytest.mark.asyncio(loop_scope="module")

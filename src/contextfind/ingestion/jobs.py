@@ -15,6 +15,7 @@ from contextfind.domain.errors import (
     UnavailableError,
 )
 from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Errand
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.speed import Speed
@@ -191,6 +192,10 @@ class Jobs:
     def unfinished(self, account: str) -> int:
         """Return how many jobs of an account wait or run."""
         return sum(one.job.identity.account == account for one in self._running.values())
+
+    def at_work(self, account: str, place: Uri) -> bool:
+        """Whether a job waits or runs that may yet change something at, above or below an address."""
+        return self._turns.meet(account, place)
 
     async def aclose(self) -> None:
         """Interrupt what runs; it stays unfinished and is resumed at the next start."""

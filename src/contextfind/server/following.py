@@ -2,10 +2,28 @@
 
 from fastapi import Request
 
-from contextfind.domain.errors import DeadlineExceededError
+from contextfind.domain.errors import ConflictError, DeadlineExceededError
+from contextfind.domain.identity import Identity
+from contextfind.domain.uri import Uri
 from contextfind.server.house import House
 from contextfind.server.premises import Premises
 from contextfind.server.seats import aside
+
+
+def undisturbed(house: House, identity: Identity, *places: Uri) -> None:
+    """Refuse to change a part of the tree into which a task still writes.
+
+    Raises:
+        ConflictError: one is at work there; trying again helps when it has ended.
+
+    """
+    for place in places:
+        if house.jobs.at_work(identity.account, place):
+            raise ConflictError(
+                f"a task is at work on {place.text!r}; wait for it (GET /api/v1/tasks, or POST "
+                "/api/v1/system/wait) and try again",
+                {"resource": place.text, "retryable": True},
+            )
 
 
 async def until_followed(request: Request, premises: Premises, house: House, position: int) -> None:

@@ -350,3 +350,15 @@ async def test_a_dead_embedder_ends_the_job_with_a_note_and_words_find_the_file(
         assert ended.result is not None
         assert "wait for the embedder" in str(ended.result["note"])
         assert (await house.find("quokka"))[0].uri == DOCS.child("a.md")
+
+
+async def test_a_job_is_at_work_around_its_place_until_its_files_are_committed(
+    house: Household,
+) -> None:
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+    for place in (DOCS, DOCS.child("a.md"), Uri("viking://resources")):
+        assert house.jobs.at_work(ANN.account, place)
+    assert not house.jobs.at_work(ANN.account, Uri("viking://agent"))
+    assert not house.jobs.at_work("bolt", DOCS)
+    await house.jobs.finished(ANN, job.id, 10)
+    assert not house.jobs.at_work(ANN.account, DOCS)

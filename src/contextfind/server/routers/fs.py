@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from contextfind.server.envelope import ok
 from contextfind.server.examples import DIRECTORY, MKDIR, MOVE, SET_TAGS
-from contextfind.server.following import until_followed
+from contextfind.server.following import undisturbed, until_followed
 from contextfind.server.openapi import AT_ADDRESS, examples, may_fail, room
 from contextfind.server.premises import Tenant, TheHouse, ThePremises
 from contextfind.server.wire.answers import Line, Made, Ok, Page, Removed, Stat
@@ -100,6 +100,7 @@ async def mv(
     """
     source = address("from_uri", body.from_uri, tenant)
     target = address("to_uri", body.to_uri, tenant)
+    undisturbed(house, tenant, source, target)
     done = await house.writer.move(tenant, source, target)
     await until_followed(request, premises, house, done.position)
     return ok(moved(source, target, done.moved), headers=body.ignored_header())
