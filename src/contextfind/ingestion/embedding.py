@@ -20,10 +20,12 @@ _BESIDE = 64  # texts while requests come: what is done with so many vectors tak
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
-# Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
-# often. What trying again does not change (a key, a name) may be mended where the model runs.
 _DISK_SECONDS = 1.0  # between two looks whether a disk takes something again
+# Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
+# often. Nothing but this keeps one that is busy. What trying again does not change (a key, a name) may be mended where
+# the model runs.
 _PATIENCE = (1.0, 4.0)
+_BUSY, _WHEN_BUSY = 429, 30.0
 _RESIGNED = 15.0
 
 
@@ -76,7 +78,8 @@ class EmbeddingWorker:
                 self._pulse.beat()
                 lasting = fault.details.get("retryable") is False
                 await asyncio.sleep(_RESIGNED if lasting else pause)
-                pause = min(2 * pause, _PATIENCE[1])
+                busy = fault.details.get("status") == _BUSY
+                pause = min(2 * pause, _WHEN_BUSY if busy else _PATIENCE[1])
                 continue
             if self.failing:
                 self._refused.clear()  # it was not the texts that were wrong
