@@ -6,6 +6,7 @@ import logging
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from contextfind import __version__
 from contextfind.config.model import EmbeddingSettings
 from contextfind.domain.identity import Identity
 from contextfind.server.bookkeeping import RequestLine
@@ -67,6 +68,7 @@ async def test_requests_are_counted_by_route_and_status_with_their_time(api) -> 
     assert buckets["+Inf"] == 1
     assert sorted(buckets.values()) == list(buckets.values())
     assert told["contextfind_requests_in_flight"][()] == 1  # the one that asks
+    assert told["contextfind_build_info"] == {(__version__,): 1}
     assert told["contextfind_requests_waiting"][()] == 0
     assert told["contextfind_answer_bytes_total"][()] > 0
 

@@ -30,7 +30,7 @@ async def exposition(measures: Measures, seats: Seats, figures: Sequence[Figure]
     """Return the text of all figures: those of the house, of the requests, and of the process."""
     tasks = len(asyncio.all_tasks())
     mine = [
-        gauge("info", f"Always 1; this is {_PROGRAM} {__version__}.", 1),
+        Figure("build_info", "Always 1; which version runs.", "gauge", {__version__: 1}, "version"),
         gauge("requests_in_flight", "Requests that have no answer yet.", measures.in_flight),
         gauge("requests_waiting", "Those of them that wait for their turn.", seats.waiting),
         counter("answer_bytes", "Bytes of all bodies of answers.", measures.body_bytes),
