@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from contextfind.domain.errors import DiskRefusesError, UnavailableError
+from contextfind.domain.errors import DamagedError, DiskRefusesError, UnavailableError
 from contextfind.domain.records import Matrix, Vector, are_unit
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
@@ -101,8 +101,13 @@ class EmbeddingWorker:
         await self._courtesy.give_way()
         started = self._timer()
         rows = await self._rows(texts)
+        try:
+            await self._keep([(text.digest, row) for text, row in zip(texts, rows, strict=True)])
+        except DamagedError as fault:  # at one of them, perhaps, and the others are kept without it
+            if self._in_a_row < _MOST_REFUSED:
+                raise _RefusedError(texts, str(fault)) from fault
+            raise
         self._in_a_row = 0
-        await self._keep([(text.digest, row) for text, row in zip(texts, rows, strict=True)])
         self.embedded += len(texts)
         self._pulse.beat()
         took = self._timer() - started

@@ -17,6 +17,7 @@ _BATCH = 2_000  # changes per step: with 384-dimensional vectors some 5 MB, so m
 _STEP = 100  # once it has caught up: some 30 ms of work
 _BESIDE = 50  # while requests come: 15 ms, so that a search is not long in its company
 _RETRY_SECONDS = 1.0
+_RESIGNED_SECONDS = 30.0  # where trying again is of no use, but costs nothing
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
 
 
@@ -84,9 +85,10 @@ class Follower:
             except UnavailableError as fault:
                 self._fault = f"does not follow: {fault}"
                 _log.warning("index does not follow, trying again: %s", fault)
-                if isinstance(fault, DamagedError):  # it will not: what is there is all there is
+                damaged = isinstance(fault, DamagedError)
+                if damaged:  # it will not: what is there is all there is
                     self._caught_up.set()
-                await asyncio.sleep(_RETRY_SECONDS)
+                await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
             self._fault = ""
             self._pulse.beat()

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 _BATCH = 64  # directories per step, where no model is waited for
 _MANY = 16  # of them; fewer are not worth another process
 _RETRY_SECONDS = 1.0
+_RESIGNED_SECONDS = 30.0  # where trying again is of no use, but costs nothing
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
 
@@ -78,7 +79,8 @@ class SummaryWorker:
                 if str(fault) != said:  # a log that grows every second helps no full disk
                     said = str(fault)
                     _log.warning("summaries cannot be written, trying again: %s", said)
-                await asyncio.sleep(_RETRY_SECONDS)
+                damaged = isinstance(fault, DamagedError)
+                await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
             said = ""
             if not busy:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.domain.errors import DiskRefusesError, UnavailableError
+from contextfind.domain.errors import DamagedError, DiskRefusesError, UnavailableError
 from contextfind.domain.records import Matrix, Vector
 from contextfind.ingestion import embedding
 from contextfind.ports import Purpose
@@ -51,6 +51,42 @@ async def test_one_refused_text_keeps_no_other_from_its_vector() -> None:
         counts = await house.store.counts()
         assert counts["vectors"] >= 19
         assert (await house.find("poison"))[0].uri == DOCS.child("7.md")  # by words
+
+
+class DamagedStore(MemoryRecordStore):
+    """Cannot store the vector of a text, or of any."""
+
+    word = "poison"
+
+    async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
+        texts = {text.digest: text.text for text in await self.pending(99)}
+        if any(self.word in texts[digest] for digest, _ in vectors):
+            raise DamagedError("contextfind.db is damaged")
+        return await super().add_vectors(vectors)
+
+
+async def test_a_damaged_row_keeps_no_other_text_from_its_vector() -> None:
+    embedder = FakeEmbedder()
+    async with household(embedder, store=DamagedStore()) as house:
+        for number in range(20):
+            text = "poison" if number == 7 else f"quokka number {number}"
+            await house.writer.write(ANN, DOCS.child(f"{number}.md"), text, "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert 1 <= settled.texts <= 5  # the file, and the summaries that quote it
+        assert "contextfind.db is damaged" in settled.note
+        assert (await house.store.counts())["vectors"] >= 19
+
+
+async def test_a_store_that_is_damaged_all_over_is_not_tried_with_each_text() -> None:
+    store = DamagedStore()
+    store.word = ""
+    embedder = FakeEmbedder()
+    async with household(embedder, store=store) as house:
+        for number in range(40):
+            await house.writer.write(ANN, DOCS.child(f"{number}.md"), f"q {number}", "create")
+        settled = await house.settling.settle(None, None, 10)
+        assert "contextfind.db is damaged" in settled.note
+        assert sum(purpose == "document" for purpose, _ in embedder.calls) < 30
 
 
 class FullStore(MemoryRecordStore):

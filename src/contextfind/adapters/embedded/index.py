@@ -129,6 +129,11 @@ class EmbeddedIndex:
             self._closed = True
             await asyncio.to_thread(self._close)
 
+    async def abandon(self) -> None:
+        """Close it without writing anything more: it is of no use any more."""
+        self._upkeep.abandon()
+        await self.aclose()
+
     def stats(self) -> dict[str, int]:
         """Return counts for telemetry.
 

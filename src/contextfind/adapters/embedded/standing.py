@@ -126,13 +126,13 @@ class StandingIndex:
         return refused
 
     async def _give_up(self, fresh: EmbeddedIndex) -> None:
-        await fresh.aclose()
+        await fresh.abandon()
         await asyncio.to_thread(shutil.rmtree, _beside(self._directory), ignore_errors=True)
         self._changing = False
 
     async def _hand_over(self, before: EmbeddedIndex, fresh: EmbeddedIndex) -> None:
         """Close the old index when its last search has ended, and let the new one lie in its place."""
-        await before.aclose()
+        await before.abandon()
         try:
             await fresh.move(self._directory)
         except OSError as error:

@@ -57,6 +57,7 @@ class Upkeep:
         self._counting = threading.Lock()
         self._unwritten = 0  # rows followed since the last snapshot on disk
         self._written = 0  # its position
+        self._abandoned = False
         self._waiting = False  # a write is queued; it takes the snapshot of when it begins
 
     @property
@@ -121,6 +122,10 @@ class Upkeep:
         if self._workshop.shelf is not None:
             self._workshop.shelf.move(directory)
 
+    def abandon(self) -> None:
+        """Write nothing more, from any thread."""
+        self._abandoned = True
+
     def close(self) -> None:
         """Stop what is under way and write the last snapshot, graphs included."""
         self._renewal.stop()
@@ -162,7 +167,7 @@ class Upkeep:
         self._write(save_net_aside if POSSIBLE else None)
 
     def _write(self, save: Saver | None) -> None:
-        if self._workshop.shelf is None:
+        if self._workshop.shelf is None or self._abandoned:
             return
         snapshot = self._current.snapshot
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import os
 import re
 import tempfile
@@ -23,6 +24,8 @@ from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.housekeeping import NameKeys, Swept, key_of
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 _THREADS = 8  # they wait for the disk, not for a core: fsyncs overlap
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -186,6 +189,7 @@ class FileBlobs:
         except FileNotFoundError:
             raise NotFoundError(f"there is no blob {digest!r}", {"digest": digest}) from None
         if hashlib.sha256(blob).hexdigest() != digest:
+            _log.error("blob %s is not what was put there", digest)
             raise DamagedError(f"blob {digest} is damaged on disk", {"digest": digest})
         return blob
 

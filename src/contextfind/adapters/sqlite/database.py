@@ -103,8 +103,15 @@ class Database:
         """
         if self._closed:
             raise UnavailableError("the store is closed")
-        with translated():
-            return await self._readers.run(work)
+        try:
+            with translated():
+                return await self._readers.run(work)
+        except UnicodeEncodeError:  # of what was asked for
+            raise
+        except (
+            ValueError
+        ) as error:  # no JSON, no member of an enumeration: nobody wrote it like this
+            raise DamagedError(f"a row of {FILE_NAME} is damaged ({error}); {CURE}") from error
 
     def size(self) -> int:
         """Return the bytes of the file and of its log. Blocks."""

@@ -1,15 +1,18 @@
 """The job store in `contextfind.db`."""
 
 import json
+import logging
 import sqlite3
 from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from contextfind.adapters.sqlite.database import Database
+from contextfind.adapters.sqlite.database import Database, is_damage
 from contextfind.adapters.sqlite.rows import microseconds, moment_of
 from contextfind.domain.identity import Identity, Role
 from contextfind.ports.jobs import Job, JobState
+
+_log = logging.getLogger(__name__)
 
 _COLUMNS = (
     "id, account, user, role, kind, state, created_at, updated_at, spec, stage, done, total,"
@@ -66,14 +69,31 @@ class SqliteJobStore:
 
     async def unfinished(self) -> Sequence[Job]:
         """See `JobStore.unfinished`."""
-        where = "WHERE state IN (?, ?) ORDER BY created_at, id"
-        return await self._select(where, (JobState.PENDING.value, JobState.RUNNING.value))
+        return await self._database.read(_unfinished)
 
     async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
         def work(connection: sqlite3.Connection) -> Sequence[Job]:
             return [_job_of(row) for row in connection.execute(f"{_JOBS} {where}", values)]
 
         return await self._database.read(work)
+
+
+def _unfinished(connection: sqlite3.Connection) -> Sequence[Job]:
+    """Return the jobs that have not ended; one that cannot be read keeps nobody from starting."""
+    jobs: list[Job] = []
+    states = (JobState.PENDING.value, JobState.RUNNING.value)
+    query = f"{_JOBS} WHERE state IN (?, ?) ORDER BY created_at, id"
+    try:
+        for row in connection.execute(query, states):
+            try:
+                jobs.append(_job_of(row))
+            except ValueError as error:
+                _log.error("task %s cannot be read and is not resumed: %s", row[0], error)
+    except sqlite3.Error as error:
+        if not is_damage(error):
+            raise
+        _log.error("unfinished tasks cannot be read and are not resumed: %s", error)
+    return jobs
 
 
 def _row_of(job: Job) -> _Row:

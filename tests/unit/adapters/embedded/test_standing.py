@@ -171,6 +171,7 @@ async def test_records_with_damaged_vectors_are_told_and_found_by_words(tmp_path
 async def test_what_a_crash_left_beside_it_is_removed(tmp_path: Path) -> None:
     (tmp_path / "index.new").mkdir()
     (tmp_path / "index.new" / "half.segment").write_bytes(b"half")
+    (tmp_path / "index.old").mkdir()
     index = await opened(tmp_path / "index")
     assert await asyncio.to_thread(names, tmp_path) == []
     await index.follow(changes(3))

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME, Database
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import DamagedError
+from contextfind.domain.identity import Identity
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.jobs import Job, JobState
 from contextfind.ports.store import Commit, RecordDraft
 from tests.builders import NOON, make_passages
 from tests.damage import spoil_pages
@@ -93,3 +96,25 @@ async def test_vectors_of_another_length_have_no_columns(tmp_path: Path, damage:
     assert change.vectors is not None
     assert change.vectors.shape == (2, 0)
     await store.aclose()
+
+
+def job(number: int) -> Job:
+    who = Identity("acme", "ann")
+    return Job(f"job{number}", who, "add", JobState.RUNNING, NOON, NOON, {"number": number})
+
+
+async def test_a_task_that_cannot_be_read_keeps_nobody_from_starting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = await Database.open(tmp_path)
+    jobs = SqliteJobStore(database)
+    for number in range(3):
+        await jobs.save(job(number))
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        connection.execute("UPDATE jobs SET spec = '{' WHERE id = 'job1'")
+        connection.commit()
+    assert [one.id for one in await jobs.unfinished()] == ["job0", "job2"]
+    assert "task job1 cannot be read and is not resumed" in caplog.text
+    with pytest.raises(DamagedError, match="a row of contextfind"):
+        await jobs.get(Identity("acme", "ann"), "job1")
+    await database.aclose()
