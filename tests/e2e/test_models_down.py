@@ -30,7 +30,7 @@ HEART = "heart.json"
 def served(place: Path, base_url: str) -> Iterator[ServerProcess]:
     """Run a server with a heart, whose embedder is at an address."""
     asked = {"provider": "openai", "model": "m", "api_base": base_url, "api_key": KEY}
-    conf = {"embedding": {**asked, "query_timeout": QUERY_SECONDS, "timeout": 3}}
+    conf = {"embedding": {**asked, "query_timeout": QUERY_SECONDS, "timeout": 2}}
     (place / "ov.conf").write_text(json.dumps(conf))
     arguments = ("--config", str(place / "ov.conf"))
     program = "tests.stubs.heartbeat"
