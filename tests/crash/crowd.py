@@ -84,9 +84,12 @@ class Crowd:
 
         """
         self.check_at_once(server)
-        server.call("POST", "/api/v1/system/wait", json={"timeout": SETTLE_SECONDS})
+        wait = {"timeout": SETTLE_SECONDS}
+        waited = server.http.post("/api/v1/system/wait", json=wait, timeout=2 * SETTLE_SECONDS)
         tasks = server.call("GET", "/api/v1/tasks", params={"limit": 1_000})
         lines = [f"task {one}" for one in tasks if one["status"] != "completed"]
+        if waited.status_code != 200:
+            _raise_on([*lines, waited.text, server.http.get("/ready").text], server)
         with self._talking_to(server):
             lines += [line for client in self._clients for line in client.broken()]
         _raise_on(lines, server)

@@ -299,17 +299,17 @@ class Client:
         return Talk(_said(told), tuple(_said(archive) for archive in reversed(archives)))
 
     def _pages(self) -> dict[str, Page]:
-        """Return the files that no task works on."""
+        """Return the files in directories that no task works on."""
+        busy = {uri.rsplit("/", 1)[0] for uri in self.ledger.late}
         return {
             name: thing
             for name, thing in self.ledger.known.items()
-            if isinstance(thing, Page) and name not in self.ledger.late
+            if isinstance(thing, Page) and name.rsplit("/", 1)[0] not in busy
         }
 
     def _folders(self) -> Iterable[str]:
         """Return a directory with files that no task works on, or none when there is none."""
-        busy = {uri.rsplit("/", 1)[0] for uri in self.ledger.late}
-        folders = sorted({uri.rsplit("/", 1)[0] for uri in self._pages()} - busy)
+        folders = sorted({uri.rsplit("/", 1)[0] for uri in self._pages()})
         return self._rng.sample(folders, min(len(folders), 1))
 
     def _below(self, folder: str) -> dict[str, Page]:
