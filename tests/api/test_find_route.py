@@ -288,12 +288,18 @@ async def test_a_filter_with_a_number_that_cannot_be_compared_is_refused(api, nu
     assert api.house.finder.asked == []
 
 
-@pytest.mark.parametrize("path", [FIND, "/api/v1/search/search"])
 @pytest.mark.parametrize(
-    "body",
-    [{"mode": "context"}, {"mode": "deep"}, {"mode": 1}, {"purpose": "coding"}, {"quotas": {}}],
+    ("path", "body"),
+    [
+        *(
+            (path, body)
+            for path in (FIND, "/api/v1/search/search")
+            for body in ({"mode": "deep"}, {"mode": 1}, {"purpose": "coding"}, {"quotas": {}})
+        ),
+        (FIND, {"mode": "context"}),
+    ],
 )
-async def test_context_assembly_is_refused_in_words_that_clients_fall_back_on(api, path, body):
+async def test_other_modes_are_refused_in_words_that_clients_fall_back_on(api, path, body):
     error = error_of(
         await api.http.post(path, json={"query": "x", **body}), 400, "INVALID_ARGUMENT"
     )

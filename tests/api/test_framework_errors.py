@@ -18,11 +18,9 @@ async def test_an_unknown_path_is_not_found(api, path):
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/api/v1/search/recall"),
         ("DELETE", "/api/v1/admin/accounts/acme"),
         ("POST", "/api/v1/relations/link"),
         ("GET", "/api/v1/stats/sessions"),
-        ("POST", "/mcp"),
     ],
 )
 async def test_a_known_route_that_is_not_built_says_what_to_use(api, method, path):

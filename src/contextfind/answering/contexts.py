@@ -96,6 +96,16 @@ class ContextReader:
                 texts.append(await self._excerpt(record, best.get(record.uri.text), question, room))
         return texts
 
+    async def quoted(
+        self, identity: Identity, question: str, records: Sequence[Record], room: int
+    ) -> list[str]:
+        """Return what of each file fits the question best, at most `room` tokens of each, in order."""
+        best = await self._best(visible_to(identity), question, records)
+        return [
+            await self._excerpt(record, best.get(record.uri.text), question, room)
+            for record in records
+        ]
+
     async def _body(self, scope: Scope, hit: MatchedContext) -> tuple[Record | None, str]:
         records = await self._with.store.at(scope, hit.uri)
         record = next((one for one in records if one.level is hit.level), None)

@@ -60,7 +60,7 @@ class Searcher:
         scope = visible_to(context.identity, question.targets)  # refuses before a model is asked
         began = self._timer()
         notes: list[str] = []
-        plan = await self._plan(context, question, session_id, notes)
+        plan = await self.plan(context, question, session_id, notes)
         spent = {"plan_ms": round(1000 * (self._timer() - began), 3)}
         if plan.queries or not question.query.strip():
             thinking = replace(question, mode=RetrieverMode.THINKING)
@@ -71,9 +71,10 @@ class Searcher:
         timings = {**spent, **found.timings}
         return replace(found, query_plan=plan, notes=[*notes, *found.notes], timings=timings)
 
-    async def _plan(
+    async def plan(
         self, context: RequestContext, question: FindQuestion, session_id: str, notes: list[str]
     ) -> QueryPlan:
+        """Return what is searched for a question asked in a session; why nothing was planned is noted."""
         query = question.query
         if question.image is not None:
             return plans.only(query, _PICTURE)

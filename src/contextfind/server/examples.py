@@ -61,6 +61,18 @@ SEARCH: Mapping[str, object] = {
         "include_provenance": True,
         "telemetry": True,
     },
+    "a block for a prompt, without what the last turns showed": {
+        "query": "How do I roll back a release?",
+        "mode": "context",
+        "session_id": "session-1",
+        "purpose": "coding",
+        "max_tokens": 800,
+        "dedup_turns": 5,
+        "telemetry": True,
+    },
+}
+RECALL: Mapping[str, object] = {
+    "memories as a block": {"query": "How do I roll back a release?", "max_chars": 6500}
 }
 
 BATCH: Mapping[str, object] = {

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from contextfind.answering.assembly.assembler import Assembler
 from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.jobs import Jobs
@@ -44,6 +45,8 @@ class House(Protocol):
     def finder(self) -> Finder: ...  # noqa: D102 - described above
     @property
     def searcher(self) -> Searcher: ...  # noqa: D102
+    @property
+    def assembler(self) -> Assembler: ...  # noqa: D102
     @property
     def browser(self) -> Browser: ...  # noqa: D102
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from contextfind.adapters.process.spare import SpareProcess
 from contextfind.answering.answerer import Answerer
+from contextfind.answering.assembly.assembler import Assembler
 from contextfind.config.model import Settings
 from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
@@ -25,7 +26,7 @@ from contextfind.retrieval.matching import Matcher
 from contextfind.retrieval.searcher import Searcher
 from contextfind.sessions.commit import Committer
 from contextfind.sessions.conversations import Conversations
-from contextfind.wiring.answering import build_answerer
+from contextfind.wiring.answering import Asking, build_asking
 from contextfind.wiring.background import Ground, start_background
 from contextfind.wiring.engines import Engines, open_engines
 from contextfind.wiring.figures import Measured
@@ -51,8 +52,7 @@ class House:
 
     settings: Settings
     finder: Finder
-    searcher: Searcher
-    answerer: Answerer
+    asking: Asking
     browser: Browser
     matcher: Matcher
     writer: Writer
@@ -126,8 +126,7 @@ class House:
         return cls(
             settings=settings,
             finder=finder,
-            searcher=Searcher(finder, around.timer, conversations.recollect, engines.analyzer),
-            answerer=build_answerer(settings, engines, finder, workers.uses.count),
+            asking=build_asking(ground, conversations.recollect, workers.uses.count),
             browser=Browser(engines.store, engines.blobs, workers.uses.count),
             matcher=Matcher(engines.store, engines.blobs, cpu),
             writer=writer,
@@ -146,6 +145,21 @@ class House:
             _workers=workers,
             _tally=desk.tally,
         )
+
+    @property
+    def searcher(self) -> Searcher:
+        """What plans searches."""
+        return self.asking.searcher
+
+    @property
+    def answerer(self) -> Answerer:
+        """What writes answers."""
+        return self.asking.answerer
+
+    @property
+    def assembler(self) -> Assembler:
+        """What makes contexts for prompts."""
+        return self.asking.assembler
 
     @property
     def census(self) -> Census:

@@ -74,7 +74,9 @@ async def one_session(
 )
 async def delete(session_id: SessionId, house: TheHouse, tenant: Tenant) -> Response:
     """Remove a session with all that was said in it, archives included."""
-    return ok({"session_id": await house.conversations.delete(tenant, session_id)})
+    gone = await house.conversations.delete(tenant, session_id)
+    house.assembler.forget(tenant, gone)
+    return ok({"session_id": gone})
 
 
 @router.patch(

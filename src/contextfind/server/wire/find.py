@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -110,6 +110,10 @@ class FindBody(Body):
     must select something; every hit then has score 0, newest first.
     """
 
+    known_modes: ClassVar[str] = (
+        "'list': contexts are assembled by POST search/search, extra modes are not known here"
+    )
+
     query: Annotated[Text, Field(description="What is looked for; blank counts as none.")] = ""
     image_url: Annotated[str, Field(description=_IMAGE_URL)] = ""
     target_uri: Annotated[
@@ -168,6 +172,11 @@ def question_of(body: FindBody, identity: Identity, now: datetime) -> FindQuesti
 
     """
     check_mode(body)
+    return read_question(body, identity, now)
+
+
+def read_question(body: FindBody, identity: Identity, now: datetime) -> FindQuestion:
+    """Return the validated question of a body of any mode; raises as `question_of` does."""
     image = parse_image_url(body.image_url, identity.user) if body.image_url else None
     conditions = _conditions(body, identity, now)
     if not body.query.strip() and image is None and not conditions:
@@ -198,12 +207,11 @@ def check_mode(body: FindBody) -> None:
 
     """
     if body.mode != "list":
-        raise wrong("mode", body.mode, "'list': contexts are not assembled, extra fields refused")
-    foreign = sorted(CONTEXT_FIELDS.intersection(body.model_extra or {}))
+        raise wrong("mode", body.mode, body.known_modes)
+    foreign = sorted(CONTEXT_FIELDS & {*body.model_fields_set, *(body.model_extra or {})})
     if foreign:
-        field = foreign[0]
         expected = "it not to be sent: extra fields of mode 'context' are not permitted"
-        raise wrong(field, (body.model_extra or {})[field], expected)
+        raise wrong(foreign[0], getattr(body, foreign[0]), expected)
 
 
 def _conditions(body: FindBody, identity: Identity, now: datetime) -> list[Filter]:
@@ -280,7 +288,16 @@ FIND_HEADERS = {
 }
 
 
-def find_headers(found: FindResult) -> dict[str, str]:
+class Told(Protocol):
+    """An answer that says what was done without."""
+
+    @property
+    def unknown_targets(self) -> Sequence[Uri]: ...  # noqa: D102 - described above
+    @property
+    def notes(self) -> Sequence[str]: ...  # noqa: D102
+
+
+def find_headers(found: Told) -> dict[str, str]:
     """Return the headers that name what was done without."""
     told = {
         "X-Unknown-Targets": header_list(uri.text for uri in found.unknown_targets),
