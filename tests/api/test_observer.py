@@ -76,6 +76,7 @@ async def test_users_are_told_of_what_is_theirs(people):
     assert "index_" not in text
     assert "observed" not in text
     assert "Requests" not in text
+    assert "Bytes" not in text
 
 
 async def test_root_is_told_of_all_together(place, people):
@@ -86,6 +87,7 @@ async def test_root_is_told_of_all_together(place, people):
     await people[0].find(query="quokka")
     assert (await facts(root, "retrieval"))["Total Queries"] > 0
     assert "Requests waiting" in await facts(root, "lock")
+    assert (await facts(root, "filesystem"))["Bytes of database"] > 0
     error_of(await root.get("stats/memories"), 403, "PERMISSION_DENIED")
     error_of(await root.post(CONSISTENCY, {}), 403, "PERMISSION_DENIED")
 

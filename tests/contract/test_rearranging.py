@@ -115,6 +115,13 @@ async def test_vectors_stay_where_the_embedder_would_be_told_the_same(store: Rec
     assert (passage.context, passage.digest) == ("docs > elsewhere", text.digest)
 
 
+async def test_vectors_that_nobody_needs_any_more_go(store: RecordStore) -> None:
+    await store.commit(Commit("bolt", NOON, remove=[DOCS]))
+    before = (await store.counts())["vectors"]
+    await store.commit(moving(A, DOCS.child("c.md"), "docs > elsewhere"))
+    assert (await store.counts())["vectors"] == before - 1
+
+
 async def test_owner_and_shelf_follow_the_address(store: RecordStore) -> None:
     mine = Uri("viking://user/ann/memories/a.md")
     await store.commit(moving(A, mine))
