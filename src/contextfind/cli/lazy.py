@@ -47,6 +47,9 @@ OFFERS: Mapping[str, Offer] = {
     "reindex": Offer(
         "reindexing", _SERVER, "Build the search index anew; the server must be stopped."
     ),
+    "mcp": Offer(
+        "tooling", _SERVER, "Give an agent's host the tools over standard input and output."
+    ),
     "version": Offer("standing", _SERVER, "Print the version."),
     "add": Offer("adding", _FILL, "Add a file, a directory or a zip."),
     "write": Offer("editing", _FILL, "Write one text file."),

@@ -18,7 +18,13 @@ from contextfind.server.bookkeeping import log as access
 log = logging.getLogger(__name__)
 
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-CHATTY = ("uvicorn", "httpx", "httpcore", "asyncio")  # their info lines tell a person nothing
+CHATTY = (
+    "uvicorn",
+    "httpx",
+    "httpcore",
+    "asyncio",
+    "mcp",
+)  # their info lines tell a person nothing
 LOOK_SECONDS = 0.1  # a line is written so soon; a killed process takes those with it
 MOST_WAITING = 10_000  # lines, some 5 MB; more wait only while nobody reads stderr, and are dropped
 

@@ -15,6 +15,7 @@ from contextfind.cli.intake import indexing
 from contextfind.cli.interpreter import leave_alone_what_is_there, tuned_interpreter
 from contextfind.cli.opening import opened
 from contextfind.cli.startup import Source
+from contextfind.cli.tools import tool_opener
 from contextfind.config.model import Settings
 from contextfind.server.app import create_app
 from contextfind.server.closing import Closing
@@ -65,7 +66,10 @@ async def serve_until_told(run: Run) -> None:
             opened(run.settings, served=served, reembed=run.reembed)
         )
         await stack.enter_async_context(indexing(house, run.sources, up))
-        app = create_app(lambda: nullcontext(house), rules_from(run.settings))
+        rules = rules_from(run.settings)
+        app = create_app(
+            lambda: nullcontext(house), rules, open_tools=tool_opener(rules, house.clock)
+        )
         premises: Premises = app.state.premises
         config = uvicorn.Config(
             _ending_quietly(app),

@@ -45,6 +45,7 @@ from contextfind.server.routers import (
 )
 from contextfind.server.rules import Mint, ServerRules
 from contextfind.server.seats import Seating, Seats
+from contextfind.server.toolroom import ROUTES, ToolOpener, Toolroom
 
 TITLE = "OpenViking API"  # some clients recognise a server of this API by its title
 _ABOUT = """Spoken by contextfind: retrieval for AI agents over one tree of `viking://` addresses.
@@ -55,21 +56,26 @@ method (405 INVALID_ARGUMENT). A key goes into `X-API-Key` or `Authorization: Be
 
 
 def create_app(
-    open_house: HouseOpener, rules: ServerRules | None = None, mint: Mint | None = None
+    open_house: HouseOpener,
+    rules: ServerRules | None = None,
+    mint: Mint | None = None,
+    open_tools: ToolOpener | None = None,
 ) -> FastAPI:
     """Return the ASGI application; its lifespan opens the house and closes it.
 
     open_house: gives a context manager around a house; called once, when the server starts.
+    open_tools: gives what answers at /mcp; called when that is first asked for.
     """
     rules = ServerRules() if rules is None else rules
     mint = Mint() if mint is None else mint
     door = Door(open_house, rules.patience_seconds)
     keeper = Gatekeeper(rules, door, mint.timer)
     closing, measures, seats, routes = Closing(), Measures(), Seats(rules), _routes()
+    toolroom = Toolroom(open_tools)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with door.held_open(rules.opening_seconds):
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with door.held_open(rules.opening_seconds), toolroom.held_open(app):
             yield
 
     app = DescribedApi(
@@ -95,6 +101,7 @@ def create_app(
         ],
     )
     app.state.premises = Premises(rules, mint, door, keeper, closing, measures, seats)
+    app.state.toolroom = toolroom
     app.add_exception_handler(HTTPException, answer_http_error)
     app.add_exception_handler(RequestValidationError, answer_validation_error)
     return app
@@ -143,4 +150,4 @@ def _routes() -> Sequence[BaseRoute]:
         docs,
         metrics,
     )
-    return [route for room in rooms for route in room.router.routes]
+    return [*(route for room in rooms for route in room.router.routes), *ROUTES]

@@ -19,6 +19,7 @@ from contextfind.server.house import House
 from contextfind.server.rebinding import check_from_here
 from contextfind.server.rules import AuthMode, ServerRules
 from contextfind.server.throttle import Allowance, Throttle, too_often
+from contextfind.server.toolroom import TOOLS
 
 log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ class _Uses:
 
 
 class Gate:
-    """ASGI layer: nobody comes to a route below /api/v1 without an identity, nor too often."""
+    """ASGI layer: nobody comes to a route below /api/v1, or to /mcp, without an identity, nor too often."""
 
     def __init__(self, app: ASGIApp, keeper: Gatekeeper) -> None:
         self.app = app
@@ -197,13 +198,17 @@ class Gate:
             ResourceExhaustedError: too many requests with this key, or too many wrong keys.
 
         """
-        if scope["type"] == "http" and scope["path"].startswith(GUARDED):
+        if scope["type"] == "http" and _is_guarded(scope["path"]):
             credential = await self.keeper.identify(Headers(scope=scope), peer_of(scope))
             scope.setdefault("state", {}).update(
                 identity=credential.identity, key_id=credential.key_id
             )
             self.keeper.admit(credential)
         await self.app(scope, receive, send)
+
+
+def _is_guarded(path: str) -> bool:
+    return path.startswith(GUARDED) or path.rstrip("/") == TOOLS
 
 
 def check_administers(keeper: Gatekeeper, identity: Identity, account: str | None) -> None:

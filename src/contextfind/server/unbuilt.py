@@ -19,7 +19,6 @@ _HINTS = {
     "/api/v1/openviking-assets": "not part of this server",
     "/api/v1/config": "GET /api/v1/system/status shows what is in force",
     "/api/v1/admin": "see GET /docs for the admin routes that are there",
-    "/mcp": f"{_LATER}; use the HTTP routes",
     "/bot": "not part of this server",
     "/studio": "use GET /docs",
 }

@@ -1,0 +1,1 @@
+"""The tools that agents are given over the Model Context Protocol."""

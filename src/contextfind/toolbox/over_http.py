@@ -1,0 +1,61 @@
+"""The tools at /mcp of a server: each call becomes requests to the same application, with the caller's key.
+
+So a tool can do what the caller could do over HTTP and nothing else; keys, limits, bounds and refusals
+are those of the routes.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from contextfind.client import AsyncClient
+from contextfind.ports import Clock
+from contextfind.toolbox.service import Context, service_of
+from contextfind.toolbox.tool import Desk
+
+_INSIDE = "http://127.0.0.1"  # nothing is sent there; the host of a request from this machine
+_PASSED = (b"x-api-key", b"authorization", b"x-request-id")
+
+
+@asynccontextmanager
+async def opened(app: ASGIApp, clock: Clock, max_body_bytes: int) -> AsyncIterator[ASGIApp]:
+    """Give what answers requests to /mcp, without sessions: any request, and any server, will do.
+
+    app: the whole application, which the tools ask.
+    """
+
+    @asynccontextmanager
+    async def desks(context: Context) -> AsyncIterator[Desk]:
+        transport = _Inside(app, _request_of(context))
+        async with AsyncClient(_INSIDE, transport=transport, retries=0) as client:
+            yield Desk(client, local=False, today=lambda: clock().date())
+
+    spoken = StreamableHTTPSessionManager(
+        service_of(desks), json_response=True, stateless=True, max_request_body_size=max_body_bytes
+    )
+    async with spoken.run():
+        yield spoken.handle_request
+
+
+def _request_of(context: Context) -> Request:
+    asked = context.request
+    if not isinstance(asked, Request):
+        raise TypeError(f"a call over HTTP came with {asked!r} as its request")
+    return asked
+
+
+class _Inside(httpx.AsyncBaseTransport):
+    """Into an application of this process, with the credentials and the id of the request it is for."""
+
+    def __init__(self, app: ASGIApp, asked: Request) -> None:
+        self._way = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self._passed = [pair for pair in asked.headers.raw if pair[0] in _PASSED]
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the application's answer."""
+        request.headers = httpx.Headers([*request.headers.raw, *self._passed])
+        return await self._way.handle_async_request(request)
