@@ -11,6 +11,7 @@ from contextfind.adapters.embedded.inspection import IndexState, inspect_index
 from contextfind.adapters.files.inspection import BlobInspection, BlobState
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.sqlite.inspection import Census, DatabaseInspection
+from contextfind.adapters.sqlite.rows import CURE
 from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import Level, Record
 from contextfind.ports.housekeeping import Swept, key_of
@@ -59,6 +60,7 @@ class Inspection:
         self._directory = directory
         self._told = told
         self._blobs = BlobInspection(directory / "blobs")
+        self._all_named = True  # in `_states`
         self._states: dict[int, BlobState] = {}  # of what was read already, by key
 
     def run(self) -> Iterator[Observation]:
@@ -75,7 +77,7 @@ class Inspection:
                     yield from self._accounts(database)
                     yield from self._index(database)
             except DamagedError as damage:
-                yield Observation("database", Grade.LOST, str(damage), _BACKUP)
+                yield Observation("database", Grade.LOST, _plain(damage), _BACKUP)
 
     def _database(self, database: DatabaseInspection) -> Iterator[Observation]:
         version, known = database.schema()
@@ -120,7 +122,8 @@ class Inspection:
                 self._read(record, texts)
             census = database.census(account)
         except DamagedError as damage:
-            yield Observation(what, Grade.LOST, str(damage), _BACKUP)
+            self._all_named = False
+            yield Observation(what, Grade.LOST, _plain(damage), _BACKUP)
             return
         bad = [*_lost_texts(what, texts), *_bad_vectors(what, census)]
         yield from bad
@@ -146,6 +149,8 @@ class Inspection:
             texts.summaries += 1
 
     def _loose_blobs(self) -> Iterator[Observation]:
+        if not self._all_named:
+            return  # nobody can say which are named
         named = np.sort(np.fromiter(self._states, np.uint64, len(self._states)))
         loose = Swept()
         for number, shelf in enumerate(self._blobs.loose(named)):
@@ -171,11 +176,16 @@ class Inspection:
             yield _compared(index, database)
 
 
+def _plain(damage: DamagedError) -> str:
+    """Return what is damaged, without the advice to look here."""
+    return str(damage).removesuffix(f"; {CURE}")
+
+
 def _complaints(database: DatabaseInspection, table: str) -> Sequence[str]:
     try:
         return [f"table {table}: {line}" for line in database.complaints(table)]
     except DamagedError as damage:
-        return [f"table {table}: {damage.__cause__ or damage}"]
+        return [f"table {table}: {damage.__cause__ or _plain(damage)}"]
 
 
 def _references(database: DatabaseInspection) -> Iterator[Observation]:

@@ -193,6 +193,11 @@ def test_the_other_account_is_looked_at_all_the_same(data: Path) -> None:
     findings = {finding.what: finding for finding in check_data(data)}
     assert findings["account acme"].verdict is Verdict.OK
     assert findings["account acme"].line == "10 texts whole, 38 passages"
+    assert (
+        findings["account bolt"].line
+        == "contextfind.db is damaged (database disk image is malformed)"
+    )
+    assert "blobs" not in findings  # their names could not be read
 
 
 def test_an_account_that_is_whole_can_be_taken_out_of_damaged_data(
