@@ -1,8 +1,12 @@
+import importlib.util
 import time
+from typing import NoReturn
 
 import pytest
+from markdown_it.ruler import Ruler
 
 from contextfind.domain.documents import Document
+from contextfind.ingestion.parsing import markdown
 from contextfind.ingestion.parsing.reader import read_document
 
 SECONDS = 3  # a megabyte takes less than one on an idle machine; anything quadratic takes minutes
@@ -155,3 +159,17 @@ def test_a_megabyte_of_anything_is_read_in_linear_time(text: str) -> None:
     document = read(text)
     assert time.process_time() - start < SECONDS
     assert document.text == text
+
+
+def test_threads_that_parse_first_find_the_rules_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Ruler) -> NoReturn:
+        raise AssertionError("another thread would see some of the rules only")
+
+    spec = importlib.util.spec_from_file_location("fresh", markdown.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    fresh = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(fresh)
+    monkeypatch.setattr(Ruler, "__compile__", refuse)
+    document = fresh.read_markdown("notes.md", "# A\n\n> | a | b |\n> |---|---|\n> | 1 | 2 |\n")
+    assert headings(document) == [("A",)]

@@ -16,6 +16,8 @@ from contextfind.ingestion.parsing.plain import read_plain
 # Only the block grammar: nothing here looks at inline tokens, and they are most of the time.
 _GRAMMAR = MarkdownIt("commonmark").enable("table")
 _GRAMMAR.core.ruler.enableOnly(["normalize", "block"])
+# The first parse compiles the rules, and a second thread that parses meanwhile would see some of them only.
+_GRAMMAR.parse("")
 _DEEPEST = 18  # at 20 the parser stops and swallows the rest of the file into one block
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
