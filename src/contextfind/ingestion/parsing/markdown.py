@@ -17,7 +17,7 @@ from contextfind.ingestion.parsing.plain import read_plain
 _GRAMMAR = MarkdownIt("commonmark").enable("table")
 _GRAMMAR.core.ruler.enableOnly(["normalize", "block"])
 # The first parse compiles the rules, and a second thread that parses meanwhile would see some of them only.
-_GRAMMAR.parse("")
+_GRAMMAR.parse("any text")
 _DEEPEST = 18  # at 20 the parser stops and swallows the rest of the file into one block
 
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
