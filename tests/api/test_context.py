@@ -9,6 +9,8 @@ import pytest_asyncio
 from contextfind.domain.tokens import estimated_tokens
 from tests.api.caller import error_of, result_of
 from tests.api.living import Tenant, Town, town
+from tests.api.test_planned_search import server
+from tests.stubs.chat import Asked, Turn, say, stub_chat
 
 SEARCH = "/api/v1/search/search"
 RECALL = "/api/v1/search/recall"
@@ -342,3 +344,35 @@ async def test_the_trees_of_others_are_out_of_reach(place):
     body = {"query": "x", "mode": "context", "target_uri": "viking://user/ben"}
     error_of(await ann.post(SEARCH, body), 403, "PERMISSION_DENIED")
     assert "42" in (await context(ben, "locker"))["rendered"]
+
+
+async def test_a_language_model_makes_a_digest_and_may_say_that_nothing_fits(tmp_path):
+    said: list[dict[str, Any]] = [{"bullets": []}]
+
+    def speaker(asked: Asked) -> Turn:
+        return say(
+            said[0] if "bullets" in asked.messages[0][1] else {"abstract": "", "overview": ""}
+        )
+
+    with stub_chat(speaker) as stub:
+        async with server(tmp_path, stub) as ann:
+            asked = {
+                "rewrite": "auto",
+                "session_id": "s",
+                "dedup_turns": 5,
+                "query_expansion": "off",
+            }
+            nothing = await context(ann, "undo", **asked)
+            assert (nothing["rendered"], nothing["digest"]) == ("", "")
+            assert nothing["stats"]["rewrite"] == "no_relevant"
+            best = nothing["entries"][0]["uri"]
+            said[0] = {"bullets": [{"text": "Press u.", "uri": best}]}
+            found = await context(ann, "undo", **asked)
+            assert found["digest"] == f"- Press u. ({best})"
+            assert found["stats"]["rewrite"] == "ok"
+            assert found["rendered"] != ""
+            assert uris(found) == uris(nothing)
+            said[0] = {"points": []}
+            failed = await context(ann, "undo", rewrite=True)
+            assert (failed["digest"], failed["stats"]["rewrite"]) == ("", "failed")
+            assert failed["rendered"] == found["rendered"]

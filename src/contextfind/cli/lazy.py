@@ -67,6 +67,11 @@ OFFERS: Mapping[str, Offer] = {
     "restore": Offer("backing", _MOVE, "Make a new data directory of a backup."),
     "find": Offer("finding", _ASK, "Find what fits a question."),
     "search": Offer("searching", _ASK, "Find what a question means in a conversation."),
+    "context": Offer(
+        "assembling",
+        _ASK,
+        "Print what fits a question as a block for a prompt, within a budget of tokens.",
+    ),
     "ls": Offer("browsing", _ASK, "List a directory."),
     "tree": Offer("browsing", _ASK, "Show what lies below a directory."),
     "grep": Offer("matching", _ASK, "Show the lines of files that match a regular expression."),

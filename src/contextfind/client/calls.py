@@ -8,6 +8,7 @@ import httpx
 from contextfind.client import (
     adding,
     admin,
+    assembling,
     browsing,
     conversing,
     matching,
@@ -30,6 +31,7 @@ class Calls:
 
     find = Method(searching.find)
     search = Method(searching.search)
+    context = Method(assembling.context)
     grep = Method(matching.grep)
     glob = Method(matching.glob)
 

@@ -4,7 +4,6 @@ _LATER = "planned, not there yet"
 
 # The longest prefix wins. A path that no prefix covers is simply unknown.
 _HINTS = {
-    "/api/v1/search/recall": f"{_LATER}; use POST /api/v1/search/find",
     "/api/v1/stats": "use GET /api/v1/system/status",
     "/api/v1/debug": "use GET /api/v1/system/status",
     "/api/v1/pack": f"{_LATER}; upload a zip to POST /api/v1/resources/temp_upload",
