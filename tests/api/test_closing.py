@@ -67,8 +67,8 @@ async def test_a_wait_ends_at_once_and_says_what_goes_on(
     app = create_app(lambda: House.open(settings))
     async with calling(app) as http:
         house = await app.state.premises.door.house()
-        for task in house._workers.tasks.values():
-            task.cancel()  # nothing will ever be found
+        for shift in house._workers.shifts.values():
+            shift.task.cancel()  # nothing will ever be found
         if path == "system/wait":
             write = {"uri": "viking://resources/c.md", "content": "c"}
             result_of(await http.post("/api/v1/content/write", json=write))

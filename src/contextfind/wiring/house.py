@@ -172,10 +172,7 @@ class House:
         return {
             "store": "ok",
             "index": self._workers.follower.standing,
-            **{
-                f"worker {name}": "stopped; the log says why" if task.done() else "ok"
-                for name, task in self._workers.tasks.items()
-            },
+            **{f"worker {name}": shift.standing for name, shift in self._workers.shifts.items()},
         }
 
     async def figures(self) -> Sequence[Figure]:

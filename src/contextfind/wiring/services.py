@@ -1,8 +1,7 @@
 """Engines -> the services that use them."""
 
 import asyncio
-import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,22 +32,22 @@ from contextfind.retrieval.uses import Uses
 from contextfind.retrieval.walk import HierarchicalRetriever
 from contextfind.wiring.engines import Engines
 from contextfind.wiring.housekeeping import build_mender
+from contextfind.wiring.shifts import Shift, Work
 from contextfind.wiring.surroundings import Surroundings
 
-_log = logging.getLogger(__name__)
 _INDEX_PATIENCE = 30.0  # seconds a find waits for an index that is being rebuilt after a start
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """The services that run behind the requests, and their tasks by name."""
+    """The services that run behind the requests, and by name how each is kept at work."""
 
     follower: Follower
     embedding: EmbeddingWorker
     summaries: SummaryWorker
     uses: Uses
     courtesy: Courtesy
-    tasks: Mapping[str, "asyncio.Task[None]"]
+    shifts: Mapping[str, Shift]
 
 
 def build_desk(
@@ -72,34 +71,25 @@ def start_workers(
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer, courtesy)
     summaries = SummaryWorker(desk, pulse, engines.author)
     uses = Uses(engines.store)
-    tasks = {
-        "follower": _task("follower", follower.run()),
-        "embedding": _task("embedding", embedding.run()),
-        "summaries": _task("summaries", summaries.run()),
-        "uses": _task("uses", uses.run()),
-        "self-check": _task("self-check", build_mender(engines.rooms, courtesy).run()),
+    work: dict[str, Work] = {
+        "follower": follower.run,
+        "embedding": embedding.run,
+        "summaries": summaries.run,
+        "uses": uses.run,
+        "self-check": build_mender(engines.rooms, courtesy).run,
     }
     if housekeeper is not None:
-        tasks["housekeeper"] = _task("housekeeper", housekeeper.run())
-    return Workers(follower, embedding, summaries, uses, courtesy, tasks)
-
-
-def _task(name: str, work: Coroutine[None, None, None]) -> "asyncio.Task[None]":
-    task = asyncio.create_task(work, name=name)
-    task.add_done_callback(_report_end)
-    return task
-
-
-def _report_end(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and task.exception() is not None:
-        _log.error("worker %s stopped", task.get_name(), exc_info=task.exception())
+        work["housekeeper"] = housekeeper.run
+    shifts = {name: Shift(name, run) for name, run in work.items()}
+    return Workers(follower, embedding, summaries, uses, courtesy, shifts)
 
 
 async def stop_workers(workers: Workers) -> None:
     """Cancel the workers, wait until they are gone, and write down the last uses."""
-    for task in workers.tasks.values():
+    tasks = [shift.task for shift in workers.shifts.values()]
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*workers.tasks.values(), return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     await workers.uses.flush()
 
 
