@@ -16,6 +16,8 @@ EXAMPLES ?= 150
 ROUNDS ?= 100
 SEED ?= 1
 MINUTES ?= 10
+SUITES ?= sdk langchain retrievers
+WIRE ?=
 
 # Installed is what these stamps say; a changed pyproject.toml installs again.
 RUN_STAMP := $(VENV)/.installed-run
@@ -97,6 +99,29 @@ test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
 	@$(BIN)/python -m pytest -m slow
+
+# The packages of others need each other in other versions: an environment per suite.
+CLIENTS := .venv-clients
+.venv-clients/%/.installed: tests/clients/%/requirements.txt | $(BIN)/python
+	@echo "Installing what $< names into $(@D)"
+	@$(BIN)/python -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip --disable-pip-version-check install --quiet -r $<
+	@touch $@
+
+.PHONY: test-clients
+test-clients: $(DEV_STAMP) $(SUITES:%=$(CLIENTS)/%/.installed) ## other people's packages against a real server (SUITES="sdk langchain retrievers")
+	@for suite in $(SUITES); do echo "== $$suite"; \
+	  CONTEXTFIND_TEST_PYTHON=$(CURDIR)/$(BIN)/python PYTHONPATH=$(CURDIR)/src \
+	  $(CLIENTS)/$$suite/bin/python -m pytest -q -W default -p no:cacheprovider \
+	    --confcutdir=tests/clients tests/clients/$$suite; \
+	done
+	@if [ -d $(CLIENTS)/retrievers ]; then echo "== types of the retrievers"; \
+	  $(CLIENTS)/retrievers/bin/python -m mypy --cache-dir $(CLIENTS)/.mypy_cache src/contextfind/integrations; fi
+
+.PHONY: replay
+replay: $(DEV_STAMP) ## recorded exchanges of another server against ours: WIRE=path/to/wire.jsonl
+	@if [ -z "$(WIRE)" ]; then echo 'Say which recording: make replay WIRE=path/to/wire.jsonl' >&2; exit 2; fi
+	@$(BIN)/python -m tests.clients.replay $(WIRE) $(ARGS)
 
 .PHONY: fuzz-api
 fuzz-api: $(FUZZ_STAMP) ## thousands of generated requests against a running server (EXAMPLES=150)
