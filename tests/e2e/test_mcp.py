@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -141,6 +142,15 @@ async def test_a_wrong_key_is_refused_and_the_root_key_has_no_data(town: Town) -
             raise AssertionError("it was let in")
     async with over_http(town.server, ROOT["X-API-Key"]) as client:
         assert "PERMISSION_DENIED" in await told(client, "find", {"query": "x"}, wrong=True)
+
+
+async def test_one_request_id_leads_from_a_call_to_what_it_asked(town: Town) -> None:
+    async with over_http(town.server, town.alice) as client:
+        await told(client, "glob", {"pattern": "no-such-name-*"})
+    same = r"POST /api/v1/search/glob 200 .* ([0-9a-f]{32})\n(?:.*\n)*?.*POST /mcp 200 .* \1\n"
+    async with asyncio.timeout(30):
+        while not re.search(same, town.server.output()):  # noqa: ASYNC110 - the log of another process
+            await asyncio.sleep(0.1)
 
 
 async def test_eight_agents_at_once_get_their_own_answers(town: Town) -> None:

@@ -17,6 +17,7 @@ ROOT = "contextfind"
 ALLOWED = frozenset(
     (
         "MIT",
+        "MIT-0",
         "BSD",
         "BSD-2-Clause",
         "BSD-3-Clause",

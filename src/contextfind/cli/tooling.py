@@ -45,9 +45,9 @@ def mcp(
         Literal["local", "hash", "openai"] | None, typer.Option(help="With --data; see serve.")
     ] = None,
 ) -> None:
-    """Give an agent's host the tools over standard input and output, until the input ends.
+    """Give an agent's host the tools over standard input and output.
 
-    The host starts this itself: its configuration names this command. The tools ask the server at
+    The host starts this itself, and ends it by ending its input. The tools ask the server at
     --url; a server offers the same tools over HTTP, at /mcp.
     """
     try:

@@ -14,11 +14,12 @@ from starlette.types import ASGIApp
 
 from contextfind.client import AsyncClient
 from contextfind.ports import Clock
+from contextfind.server.context import request_id_of
 from contextfind.toolbox.service import Context, service_of
 from contextfind.toolbox.tool import Desk
 
 _INSIDE = "http://127.0.0.1"  # nothing is sent there; the host of a request from this machine
-_PASSED = (b"x-api-key", b"authorization", b"x-request-id")
+_CREDENTIALS = (b"x-api-key", b"authorization")
 
 
 @asynccontextmanager
@@ -53,7 +54,9 @@ class _Inside(httpx.AsyncBaseTransport):
 
     def __init__(self, app: ASGIApp, asked: Request) -> None:
         self._way = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._passed = [pair for pair in asked.headers.raw if pair[0] in _PASSED]
+        credentials = [pair for pair in asked.headers.raw if pair[0] in _CREDENTIALS]
+        name = (b"x-request-id", request_id_of(asked.scope).encode())
+        self._passed = [*credentials, name]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Return the application's answer."""
