@@ -74,9 +74,9 @@ def head(data: bytes) -> None:
     block = front_block(text)
     assert 0 <= block.length <= len(text)
     front = front_matter(text)
-    for told in (front.title, front.description, *front.tags):
-        assert isinstance(told, str)
-    head_of(text)
+    own = head_of(text)
+    for told in (front.title, front.description, *front.tags, own.name, *own.tags):
+        told.encode()
     parts = {str(name): value for name, value in block.values.items()}
     made = text_of({**parts, "content": text[block.length :]})
     assert "cannot be read" not in " ".join(head_of(made).errors)

@@ -76,6 +76,11 @@ def test_a_module_says_what_it_is_for() -> None:
     )
 
 
+def test_a_docstring_with_half_a_character_can_be_stored() -> None:
+    document = read("a.py", '"""Half \\ud800 and \\0."""\nx = 1\n')
+    assert document.description == "Half \ufffd and \ufffd."
+
+
 def test_python_that_does_not_parse_is_still_cut() -> None:
     assert "def broken" in headings(read("a.py", "import x\n\ndef broken(:\n    pass\n"))
 

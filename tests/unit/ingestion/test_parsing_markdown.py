@@ -107,6 +107,17 @@ def test_maps_are_not_merged_into_maps_until_the_memory_is_full() -> None:
     assert (document.title, document.description) == ("Bomb", "")
 
 
+@pytest.mark.parametrize("end", ["---", "+++"])
+def test_escapes_bring_no_half_characters_into_a_title(end: str) -> None:
+    yaml = '---\ntitle: "a\\0b\\ud800c"\ndescription: "\\udfff"\ntags: ["x=\\ud800"]\n---\nbody\n'
+    toml = (
+        '+++\ntitle = "a\\u0000b\ufffdc"\ndescription = "\ufffd"\ntags = ["x=\\u0000"]\n+++\nbody\n'
+    )
+    document = read(yaml if end == "---" else toml)
+    told = (document.title, document.description, document.tags)
+    assert told == ("a\ufffdb\ufffdc", "\ufffd", ("x=\ufffd",))
+
+
 def test_a_rule_at_the_top_is_no_front_matter() -> None:
     assert read("---\n\ntext\n").sections[0].blocks == ("---", "text")
 

@@ -9,6 +9,7 @@ import yaml
 
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.tags import parse_tags
+from contextfind.ingestion.parsing.decoding import usable
 
 _FENCED = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(.*?\r?\n|)(?:\1|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL)
 _LONGEST = 65_536  # characters; far beyond any real one, and bounds the time of the YAML parser
@@ -26,7 +27,14 @@ _LARGEST = 10**18  # a number beyond is no title, and endless ones cannot even b
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which `<<` is a name like any other: maps merged into maps fill any memory."""
+    """Safe YAML in which `<<` is a name like any other: maps merged into maps fill any memory.
+
+    NUL and lone surrogates, which escapes can spell, become U+FFFD.
+    """
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        """Return the text of a scalar."""
+        return usable(super().construct_scalar(node))
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Merge nothing, also where a tag asks for it."""

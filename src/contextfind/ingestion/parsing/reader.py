@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from contextfind.domain.documents import Document
@@ -14,7 +15,7 @@ from contextfind.ingestion.parsing.data import (
     read_sections,
     read_yaml,
 )
-from contextfind.ingestion.parsing.decoding import binary_refusal, decode
+from contextfind.ingestion.parsing.decoding import binary_refusal, decode, usable
 from contextfind.ingestion.parsing.markdown import read_markdown
 from contextfind.ingestion.parsing.notebook import read_notebook
 from contextfind.ingestion.parsing.plain import (
@@ -123,10 +124,17 @@ def read_document(path: str, data: bytes) -> Document:
     name = path.rpartition("/")[2].lower()
     suffix = name.rpartition(".")[2] if "." in name.lstrip(".") else ""
     if suffix in _BYTES:
-        return _BYTES[suffix](path, data)
+        return _tellable(_BYTES[suffix](path, data))
     if f" {suffix} " in _BINARY:
         raise binary_refusal(path, f".{suffix} files hold no text that is read here")
     reader = _BY_NAME.get(name) or _BY_SUFFIX.get(suffix) or read_plain
     if name.startswith("dockerfile."):
         reader = _BY_NAME["dockerfile"]
-    return reader(path, decode(path, data))
+    return _tellable(reader(path, decode(path, data)))
+
+
+def _tellable(document: Document) -> Document:
+    """Return a document whose title and the like hold nothing that escapes of its format smuggled in."""
+    told = (document.title, document.description, *document.tags)
+    title, description, *tags = (usable(text) for text in told)
+    return replace(document, title=title, description=description, tags=tuple(tags))
