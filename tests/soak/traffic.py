@@ -16,7 +16,7 @@ from examples.serving import zip_of
 
 API = "/api/v1"
 FILES, FOLDERS, TREES, SESSIONS = 200, 8, 3, 10
-TREE_FILES = 12
+TREE_FILES, TREE_NAMES = 12, 60  # of so many words and names only: caches of words fill, too
 QUIET_EVERY, QUIET_SECONDS = 60.0, 12.0  # writers rest, so that what they left is tidied up
 CALL_SECONDS = 60.0
 SYLLABLES = ("ka", "lo", "mi", "ru", "te", "sa", "no", "vi", "pe", "du")
@@ -82,7 +82,8 @@ class Visitor:
 
     def ingest(self) -> None:
         """Upload a small tree in the place of another one, and wait for it; remove it now and then."""
-        names = [f"{self.words(1)}{number}.md" for number in range(TREE_FILES)]
+        chosen = self.chance.sample(range(TREE_NAMES), TREE_FILES)
+        names = [f"note{number}.md" for number in chosen]
         tree = zip_of((name, f"# {name}\n\n{self.words(200)}".encode()) for name in names)
         kept = self.http.post(f"{API}/resources/temp_upload", files={"file": ("t.zip", tree)})
         self.books.note("upload", kept)
