@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import httpx2
@@ -25,6 +25,7 @@ from tests.api.fake_house import FakeHouse
 from tests.api.living import HASH
 
 NOTE = "viking://resources/notes/a.md"
+Mode = Literal["auto", "legacy"]
 JSON = {"Accept": "application/json, text/event-stream"}
 
 
@@ -38,22 +39,26 @@ def app_at(data: Path, **bounds: Any) -> FastAPI:
     )
 
 
+def app_of_nothing(**bounds: Any) -> FastAPI:
+    """Return an app that is asked for no data."""
+    rules = ServerRules(**bounds)
+    opener = tool_opener(rules, Surroundings.real().clock)
+    return create_app(FakeHouse().open, rules, open_tools=opener)
+
+
 @asynccontextmanager
-async def agent(app: FastAPI, key: str = "") -> AsyncIterator[Client]:
-    """Give the official client of a running app."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    inside = httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", headers=headers
-    )
+async def agent(app: FastAPI, mode: Mode = "auto") -> AsyncIterator[Client]:
+    """Give the official client of a running app; legacy: with the handshake of 2025."""
+    inside = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1")
     spoken = streamable_http_client("http://127.0.0.1/mcp", http_client=inside)
-    async with inside, Client(spoken) as client:
+    async with inside, Client(spoken, mode=mode) as client:
         yield client
 
 
 @asynccontextmanager
-async def served(data: Path) -> AsyncIterator[Client]:
+async def served(data: Path, mode: Mode = "auto") -> AsyncIterator[Client]:
     app = app_at(data)
-    async with app.router.lifespan_context(app), agent(app) as client:
+    async with app.router.lifespan_context(app), agent(app, mode) as client:
         yield client
 
 
@@ -77,8 +82,11 @@ def text_of(answer: CallToolResult) -> str:
     return part.text
 
 
-async def test_what_is_written_is_found_read_edited_and_forgotten(tmp_path: Path) -> None:
-    async with served(tmp_path) as client:
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_what_is_written_is_found_read_edited_and_forgotten(
+    tmp_path: Path, mode: Mode
+) -> None:
+    async with served(tmp_path, mode) as client:
         assert "can be found now" in await told(
             client, "write", uri=NOTE, content="# Rollback\n\nDeploy 7741 goes back.\n"
         )
@@ -152,6 +160,8 @@ async def test_what_a_model_gets_wrong_is_told_so_that_it_can_put_it_right(tmp_p
         }
         for (tool, part), arguments in expected.items():
             assert part in await refused(client, tool, **arguments), (tool, arguments)
+        nothing = dict.fromkeys(("target_uri", "limit", "context_type", "tags", "since"))
+        assert NOTE in await told(client, "find", query="one two", **nothing)
         assert "not known: colour" in await told(client, "health", colour="red")
 
 
@@ -247,9 +257,9 @@ async def test_any_server_answers_what_another_has_begun(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
-async def test_both_spellings_answer_and_nothing_streams(tmp_path: Path, path: str) -> None:
+async def test_both_spellings_answer_and_nothing_streams(path: str) -> None:
     """R160: an MCP answer at /mcp and /mcp/, an envelope for what is not there."""
-    async with calling(app_at(tmp_path)) as http:
+    async with calling(app_of_nothing()) as http:
         assert "result" in (await http.post(path, json=INITIALIZE, headers=JSON)).json()
         for method in ("GET", "DELETE"):
             answer = await http.request(method, path, headers={"Accept": "text/event-stream"})
@@ -281,11 +291,11 @@ async def guarded(http: httpx.AsyncClient, **headers: str) -> httpx.Response:
     return await http.post("/mcp", json=INITIALIZE, headers={**JSON, **headers})
 
 
-async def test_the_gate_of_all_routes_stands_before_it(tmp_path: Path) -> None:
-    async with calling(app_at(tmp_path / "open")) as http:
+async def test_the_gate_of_all_routes_stands_before_it() -> None:
+    async with calling(app_of_nothing()) as http:
         error_of(await guarded(http, Origin="http://evil.example"), 403, "PERMISSION_DENIED")
         error_of(await guarded(http, Host="evil.example"), 403, "PERMISSION_DENIED")
-    async with calling(app_at(tmp_path / "keyed", api_key="a-long-key-of-this-server")) as http:
+    async with calling(app_of_nothing(api_key="a-long-key-of-this-server")) as http:
         error_of(await guarded(http), 401, "UNAUTHENTICATED")
         error_of(await guarded(http, Authorization="Bearer wrong"), 401, "UNAUTHENTICATED")
         for key in (
@@ -293,6 +303,6 @@ async def test_the_gate_of_all_routes_stands_before_it(tmp_path: Path) -> None:
             {"X-API-Key": "a-long-key-of-this-server"},
         ):
             assert (await guarded(http, **key)).status_code == 200
-    async with calling(app_at(tmp_path / "few", rate_limit_per_minute=2)) as http:
+    async with calling(app_of_nothing(rate_limit_per_minute=2)) as http:
         answers = [(await guarded(http)).status_code for _ in range(3)]
         assert answers == [200, 200, 429]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from contextfind.client import AsyncClient
 
@@ -36,9 +36,20 @@ class Told:
 
 
 class Arguments(BaseModel):
-    """What a tool is called with; fields that it does not know have no effect, and are named to the caller."""
+    """What a tool is called with; null is as good as left out.
+
+    Fields that a tool does not know have no effect, and are named to the caller.
+    """
 
     model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_nulls(cls, given: object) -> object:
+        """Leave out what models send as null for what they do not want to say."""
+        if not isinstance(given, Mapping):
+            return given
+        return {name: value for name, value in given.items() if value is not None}
 
     @property
     def ignored(self) -> tuple[str, ...]:
