@@ -141,6 +141,23 @@ async def test_no_entry_goes_beyond_the_detail_that_is_asked_for(ann, tier):
     assert all(order.index(one) <= order.index(tier) for one in some)
 
 
+async def test_noise_is_shown_no_deeper_than_its_abstract_unless_that_is_asked_for(ann):
+    query = "undo " + " ".join(f"unheard{n}" for n in range(40))
+    weak = await context(ann, query, max_tokens=20_000)
+    assert weak["entries"]
+    assert max(one["score"] for one in weak["entries"]) < 0.35
+    assert {one["detail"] for one in weak["entries"]} == {"abstract"}
+    asked = await context(ann, query, max_tokens=20_000, detail="full")
+    assert "full" in {one["detail"] for one in asked["entries"]}
+
+
+async def test_a_directory_is_not_shown_behind_what_lies_in_it(ann):
+    shown = uris(await context(ann, limit=50))
+    assert "viking://user/ann/memories/facts/canary.md" in shown
+    for at, uri in enumerate(shown):
+        assert not [better for better in shown[:at] if better.startswith(f"{uri}/")]
+
+
 async def test_quotas_choose_by_category_and_places_left_go_to_the_best_others(ann):
     found = await context(ann, quotas={"events": 1, "skills": 2})
     assert set(found["stats"]["searched"]) == {"events", "skills"}
@@ -335,7 +352,7 @@ async def test_what_has_no_effect_is_named(ann):
     assert sent.headers["x-ignored-fields"] == "poem"
 
 
-async def test_the_trees_of_others_are_out_of_reach(place):
+async def test_r117_the_trees_of_others_are_out_of_reach(place):
     ann, ben = await place.account("apart", ["ann", "ben"])
     await ben.fill({"viking://~/memories/events/locker.md": "The locker is 42."})
     for body in ({}, {"purpose": "coding"}, {"quotas": {"events": 5}}, {"peer_scope": "all"}):

@@ -86,10 +86,19 @@ def test_the_first_ones_rise_first_and_none_beyond_its_share_before_the_others()
         "b": Tier.OVERVIEW,
         "c": Tier.ABSTRACT,
     }
-    greedy = [offer("a", abstract=80, full=3_000), *some[1:]]
-    assert cap_of(700, 3) < cost(greedy[:1], Tier.FULL)
-    assert tiers(filled(greedy, 700))["a"] is Tier.ABSTRACT
+    greedy = [offer("a", abstract=80, full=2_400)]
+    greedy += [offer(name, abstract=80, full=1_200) for name in "bc"]
+    assert cap_of(800, 3) < cost(greedy[:1], Tier.FULL) < 800 - cost(greedy[1:], Tier.ABSTRACT)
+    assert tiers(filled(greedy, 800)) == {"a": Tier.ABSTRACT, "b": Tier.FULL, "c": Tier.FULL}
     assert tiers(filled(greedy, 1_700))["a"] is Tier.FULL
+
+
+def test_no_budget_is_exceeded_by_a_single_byte() -> None:
+    some = [
+        offer(name, abstract=80, overview=200 + at, full=300 + at) for at, name in enumerate("abc")
+    ]
+    for tokens in range(1, 300):
+        assert estimated_tokens(rendered(filled(some, tokens).entries)) <= tokens
 
 
 def test_what_does_not_fit_stays_a_tier_lower_and_is_never_cut() -> None:

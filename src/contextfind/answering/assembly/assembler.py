@@ -75,7 +75,7 @@ class Assembler:
         plan, expansion = await self._planned(context, asked, session, notes)
         found = await self._gathered(context, asked, plan, cooling)
         read = await self._with.reader.read(identity, asked, found.candidates)
-        spent = filled(read.offers, asked.max_tokens)
+        spent = await asyncio.to_thread(filled, read.offers, asked.max_tokens)
         rewritten = await self._rewritten(context, asked, spent.entries)
         shown = () if rewritten.status == NO_RELEVANT else spent.entries
         self._count(shown, read)

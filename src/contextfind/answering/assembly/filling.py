@@ -61,6 +61,7 @@ class _Room:
     size: int
     spent: int = 0
     tiers: dict[int, Tier] = field(default_factory=dict)
+    costs: dict[tuple[int, Tier], int] = field(default_factory=dict)
 
     def raise_to(self, at: int, tier: Tier, cap: int | None = None) -> bool:
         """Show more of an entry, if it has that much, it fits, and the entry stays within `cap` bytes."""
@@ -93,6 +94,9 @@ class _Room:
         return len(JOINT) if self.tiers else 0
 
     def _cost(self, at: int, tier: Tier) -> int:
-        offer = self.offers[at]
-        text = block(offer.head, tier, offer.texts.get(tier, ""))
-        return len(text.encode("utf-8", "surrogatepass"))
+        """Return the bytes of an element; measured once, for texts may be long."""
+        if (at, tier) not in self.costs:
+            offer = self.offers[at]
+            text = block(offer.head, tier, offer.texts.get(tier, ""))
+            self.costs[at, tier] = len(text.encode("utf-8", "surrogatepass"))
+        return self.costs[at, tier]

@@ -22,6 +22,7 @@ DEEPENED_FROM = 0.35  # hits below are noise (docs: the score): their abstract i
 OVERVIEW_TOKENS = 400  # of a file: one or two passages
 _HEAD_TOKENS = 40  # about what the tags of an entry cost
 _READS_AT_ONCE = 8
+_LONG = 50_000  # characters; half a millisecond on the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ class OfferReader:
         if more is None or Tier.OVERVIEW not in found.ceiling or more.size > BYTES * tokens:
             return
         try:
-            body = quotable(await body_of(more, self._blobs))
+            body = await _quotable(await body_of(more, self._blobs))
         except DamagedError:
             return
         if not body:
@@ -140,6 +141,11 @@ class OfferReader:
         ):
             if quoted := quotable(text):
                 one.texts[Tier.OVERVIEW] = quoted
+
+
+async def _quotable(text: str) -> str:
+    """Return a text as it may stand in the block; long ones would hold up everybody else."""
+    return quotable(text) if len(text) < _LONG else await asyncio.to_thread(quotable, text)
 
 
 def _is_long(one: _Found, room: int) -> bool:
