@@ -92,6 +92,8 @@ class Crowd:
             _raise_on([*lines, waited.text, server.http.get("/ready").text], server)
         with self._talking_to(server):
             lines += [line for client in self._clients for line in client.broken()]
+        if "Traceback" in server.output():  # a worker that fell over and began again, say
+            lines.append("nothing was lost, but something went wrong that nobody foresaw")
         _raise_on(lines, server)
 
     @contextmanager
