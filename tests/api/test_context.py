@@ -217,6 +217,11 @@ async def test_named_addresses_are_left_out_with_all_below_and_nothing_else(ann)
     found = await context(ann, exclude_uris=["viking://resources/ops", "viking://~/memories/facts"])
     assert found["entries"]
     assert not [one for one in uris(found) if "/ops" in one or "/facts" in one]
+    skill = "viking://agent/skills/rollback/SKILL.md"
+    assert skill in uris(await context(ann, "notes of the canary skill", limit=20))
+    assert skill not in uris(
+        await context(ann, "notes of the canary skill", exclude_uris=[skill], limit=20)
+    )
     kept = await context(ann, exclude_uris=["viking://resources/ops/long.md"], limit=20)
     assert "viking://resources/ops/rollback.md" in uris(kept)
     assert "viking://resources/ops/long.md" not in uris(kept)

@@ -155,7 +155,8 @@ class Assembler:
             return own
         directory = peers_of(identity.user)
         records = await self._with.store.children(visible_to(identity), directory, _MOST_PEERS)
-        return [*own, *(one.name for one in records if not one.is_leaf and one.name not in own)]
+        names = [one.name for one in records if not one.is_leaf and one.name not in own]
+        return [*own, *(name for name in names if is_peer(name, identity.user))]
 
     async def _rewritten(
         self, context: RequestContext, asked: ContextQuestion, entries: Sequence[Shown]

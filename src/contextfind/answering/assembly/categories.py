@@ -57,6 +57,9 @@ PENALTIES: Mapping[str, float] = {
 _AGENT = Uri("viking://agent")
 _PEERS = "peers"
 _SHELVES = frozenset({MEMORIES, SKILLS, RESOURCES, "sessions"})
+_LONGEST_PEER = (
+    200  # characters, so that categories have an address below it; clients make them of paths
+)
 _WITHIN_OWN = 2  # segments of viking://user/NAME
 _WITHIN_PEER = 4  # and of viking://user/NAME/peers/PEER
 
@@ -141,7 +144,9 @@ def peers_of(user: str) -> Uri:
 
 
 def is_peer(name: str, user: str) -> bool:
-    """Whether a peer could be called so: one segment of an address."""
+    """Whether a peer could be called so: one segment of an address, and not a long one."""
+    if len(name) > _LONGEST_PEER:
+        return False
     try:
         return peers_of(user).child(name).name == name
     except InvalidUriError:

@@ -70,7 +70,8 @@ async def gathered(
     sifted = {name: _entries(some, asked) for name, some in hits.items()}
     deduped = sum(len(hits[name]) - len(sifted[name]) for name in hits)
     warm = {
-        name: [one for one in some if one.head.uri not in cooling] for name, some in sifted.items()
+        name: [one for one in some if one.head.uri not in cooling and not _named(one, asked)]
+        for name, some in sifted.items()
     }
     return Gathered(
         _placed(warm, shares, most),
@@ -78,6 +79,11 @@ async def gathered(
         deduped,
         found,
     )
+
+
+def _named(one: Candidate, asked: ContextQuestion) -> bool:
+    """Whether the caller left it out: a skill is found by other files than the one that stands for it."""
+    return any(one.head.uri.is_under(uri) for uri in asked.exclude)
 
 
 def _positive(shares: Mapping[str, int] | None) -> Mapping[str, int] | None:
