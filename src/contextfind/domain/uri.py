@@ -8,6 +8,7 @@ from contextfind.domain.errors import InvalidUriError
 
 SCHEME = "viking://"
 SCOPES = ("resources", "user", "agent")
+OWN = frozenset({"memories", "resources", "skills", "sessions"})  # what a user's tree begins with
 MAX_LENGTH = 2_048  # characters; longer ones are mistakes and would bloat every index key
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -28,6 +29,9 @@ class Uri:
     def parse(cls, text: str, user: str | None = None) -> "Uri":
         """Return the address that `text` spells; `~` stands for `user/{user}`.
 
+        So does `user` where the name of a user is left out: `viking://user/memories/…`. Nobody who is called so
+        can be meant, since the trees of others cannot be asked for.
+
         Raises:
             InvalidUriError: other scheme or scope, empty, dotted or control characters, too long.
 
@@ -44,6 +48,8 @@ class Uri:
             if user is None:
                 raise _invalid(text, "uses ~, which needs a user")
             segments[:1] = ["user", user]
+        elif user is not None and segments[0] == "user" and segments[1:2] and segments[1] in OWN:
+            segments[1:1] = [] if segments[1] == user else [user]
         if segments[0] not in SCOPES:
             raise _invalid(text, f"has an unknown scope; known are {', '.join(SCOPES)} and ~")
         for segment in segments:

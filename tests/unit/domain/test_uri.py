@@ -65,6 +65,15 @@ def test_a_tilde_is_the_callers_own_tree_and_needs_a_caller() -> None:
         Uri.parse("viking://~/memories")
 
 
+def test_the_name_of_the_user_may_be_left_out_before_what_every_user_has():
+    for own in ("memories", "resources", "skills/csv", "sessions/x"):
+        assert Uri.parse(f"viking://user/{own}", "ann").text == f"viking://user/ann/{own}"
+    assert Uri.parse("viking://user/bob/memories", "ann").text == "viking://user/bob/memories"
+    assert Uri.parse("viking://user/memories", "memories").text == "viking://user/memories"
+    assert Uri.parse("viking://user/memories").text == "viking://user/memories"  # nobody asks
+    assert Uri.parse("viking://resources/memories", "ann").text == "viking://resources/memories"
+
+
 def test_a_tilde_does_not_make_an_address_longer_than_any_other() -> None:
     own = "viking://~/" + "a" * (MAX_LENGTH - len("viking://~/"))
     with pytest.raises(InvalidUriError, match="longer than"):
