@@ -29,6 +29,7 @@ ROUTES: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "list accounts": ("GET", "/accounts", None),
     "make a user": ("POST", "/accounts/{account}/users", {"user_id": "eve", "role": "admin"}),
     "list users": ("GET", "/accounts/{account}/users", None),
+    "see a user": ("GET", "/accounts/{account}/users/{user}", None),
     "remove a user": ("DELETE", "/accounts/{account}/users/{user}", None),
     "change a role": ("PUT", "/accounts/{account}/users/{user}/role", {"role": "admin"}),
     "renew a key": ("POST", "/accounts/{account}/users/{user}/key", None),

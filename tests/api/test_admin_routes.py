@@ -44,6 +44,33 @@ async def test_accounts_are_listed_for_root(http):
     ]
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({"name": "beta"}, ["beta"]),
+        ({"query": "ET"}, ["beta", "zeta"]),
+        ({"limit": "2", "page": "2"}, ["zeta"]),
+        ({"query": "eta", "limit": "1", "page": "2"}, ["zeta"]),
+        ({"limit": "2", "page": "9"}, []),
+    ],
+)
+async def test_a_list_of_accounts_is_narrowed_and_paged(http, asked, shown):
+    for name in ("acme", "beta", "zeta"):
+        account = {"account_id": name, "admin_user_id": "alice"}
+        await http.post(ACCOUNTS, json=account, headers=ROOT)
+    listed = result_of(await http.get(ACCOUNTS, params=asked, headers=ROOT))
+    assert [one["account_id"] for one in listed] == shown
+
+
+async def test_one_user_can_be_asked_for(http):
+    alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
+    await http.post(USERS, json={"user_id": "bob"}, headers=alice)
+    assert result_of(await http.get(f"{USERS}/bob", headers=alice))["role"] == "user"
+    admins = result_of(await http.get(USERS, params={"role": "admin"}, headers=alice))
+    assert [one["user_id"] for one in admins] == ["alice"]
+    error_of(await http.get(f"{USERS}/nobody", headers=alice), 404, "NOT_FOUND")
+
+
 async def test_an_admin_makes_users_of_its_own_account_only(http):
     alice = headers(await http.post(ACCOUNTS, json=ACME, headers=ROOT))
     other = {"account_id": "other", "admin_user_id": "olga"}

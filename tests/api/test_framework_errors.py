@@ -40,7 +40,7 @@ async def test_another_method_is_405_and_names_the_right_one(api):
     [
         ("PUT", "/api/v1/admin/accounts", "GET, POST"),
         ("OPTIONS", "/api/v1/admin/accounts/acme/users", "GET, POST"),
-        ("POST", "/api/v1/admin/accounts/acme/users/ben", "DELETE"),
+        ("POST", "/api/v1/admin/accounts/acme/users/ben", "GET, DELETE"),
         ("PATCH", "/api/v1/admin/keys", "GET, POST"),
         ("DELETE", "/health", "GET, HEAD"),
         ("GET", "/api/v1/fs", "DELETE"),
@@ -160,4 +160,3 @@ async def test_the_docs_page_needs_nothing_from_elsewhere(api):
     assert re.findall(r"""(?:src|href|url|import)\s*[=(]?\s*["']([^"']*)""", page.text) == [
         "/openapi.json"
     ]
-    assert (await api.http.get("/")).headers["location"] == "/docs"

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
+from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.server.envelope import ok
 from contextfind.server.examples import ACCOUNT, KEY, ROLE, USER
@@ -50,10 +51,11 @@ async def add_account(body: wire.AccountBody, office: TheOffice) -> Response:
 
 
 @router.get("/accounts", response_model=Ok[list[AccountLine]], responses=may_fail())
-async def list_accounts(office: TheOffice) -> Response:
-    """Return all accounts by id."""
+async def list_accounts(asked: Annotated[wire.Listing, Query()], office: TheOffice) -> Response:
+    """Return accounts by id."""
     office.check_rules(None)
-    return ok([wire.account(one) for one in await office.house.identities.accounts()])
+    found = {one.id: one for one in await office.house.identities.accounts()}
+    return ok([wire.account(found[one]) for one in asked.chosen(found)])
 
 
 @router.post(
@@ -79,10 +81,28 @@ async def add_user(account: str, body: wire.UserBody, office: TheOffice) -> Resp
 @router.get(
     "/accounts/{account}/users", response_model=Ok[list[UserLine]], responses=may_fail("NOT_FOUND")
 )
-async def list_users(account: str, office: TheOffice) -> Response:
+async def list_users(
+    account: str, asked: Annotated[wire.UserListing, Query()], office: TheOffice
+) -> Response:
     """Return the users of an account by id."""
     office.check_rules(account)
-    return ok([wire.user(one) for one in await office.house.identities.users(account)])
+    users = await office.house.identities.users(account)
+    found = {one.id: one for one in users if asked.role in (None, one.role)}
+    return ok([wire.user(found[one]) for one in asked.chosen(found)])
+
+
+@router.get(
+    "/accounts/{account}/users/{user}",
+    response_model=Ok[UserLine],
+    responses=may_fail("NOT_FOUND"),
+)
+async def one_user(account: str, user: str, office: TheOffice) -> Response:
+    """Return one user of an account."""
+    office.check_rules(account)
+    for one in await office.house.identities.users(account):
+        if one.id == user:
+            return ok(wire.user(one))
+    raise NotFoundError(f"account {account!r} has no user {user!r}", {"resource": user})
 
 
 @router.delete(

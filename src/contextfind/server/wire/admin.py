@@ -1,14 +1,16 @@
 """admin/*: accounts, users and keys as JSON."""
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from contextfind.domain.filter_values import LARGEST
 from contextfind.domain.identity import NAME_PATTERN
 from contextfind.ports import Account, Key, User
-from contextfind.server.wire.body import Body, Text
+from contextfind.server.wire.body import Body, Params, Text
 from contextfind.server.wire.listing import iso
 
 _LABEL_LENGTH = 200  # characters
@@ -70,6 +72,29 @@ class KeyBody(Body):
     account_id: Annotated[Name, Field(description="The user's account.")]
     user_id: Annotated[Name, Field(description="Who may use it.")]
     label: Annotated[Label, Field(description="What it is for, to tell keys apart.")] = ""
+
+
+class Listing(Params):
+    """Which lines of a list are wanted; without `limit` all of them."""
+
+    name: Annotated[str | None, Field(description="The one of exactly this id.")] = None
+    query: Annotated[str | None, Field(description="Those whose id holds this text.")] = None
+    limit: Annotated[int | None, Field(ge=1, description="Lines of a page; absent is all.")] = None
+    page: Annotated[int, Field(ge=1, le=LARGEST, description="Which page, from 1.")] = 1
+
+    def chosen(self, ids: Iterable[str]) -> list[str]:
+        """Return the ids that are meant, in the order they came in."""
+        needle = "" if self.query is None else self.query.casefold()
+        fitting = [one for one in ids if self.name in (None, one) and needle in one.casefold()]
+        if self.limit is None:
+            return fitting
+        return fitting[(self.page - 1) * self.limit : self.page * self.limit]
+
+
+class UserListing(Listing):
+    """Which users are wanted."""
+
+    role: Annotated[UserRole | None, Field(description="Those with this role.")] = None
 
 
 def account(one: Account) -> dict[str, object]:
