@@ -36,6 +36,7 @@ from contextfind.server.routers import (
     matching,
     metrics,
     observer,
+    page,
     resources,
     search,
     sessions,
@@ -148,6 +149,7 @@ def _routes() -> Sequence[BaseRoute]:
         observer,
         admin,
         docs,
+        page,
         metrics,
     )
     return [*(route for room in rooms for route in room.router.routes), *ROUTES]

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,12 +37,6 @@ async def docs(request: Request) -> Response:
     """Return the page."""
     page = _HEAD + "".join(_sections(request.app.openapi())) + "</html>\n"
     return HTMLResponse(page, headers={"Content-Security-Policy": POLICY})
-
-
-@router.get("/")
-async def root() -> Response:
-    """Lead a person with a browser to the page."""
-    return RedirectResponse("/docs")
 
 
 def _sections(api: Mapping[str, Any]) -> Iterator[str]:
