@@ -137,7 +137,6 @@ def check(data: Path, crowd: Crowd, before: Before = nothing) -> None:
     with ForkedServer(data) as server:
         server.start(IDLE, before).wait_healthy()
         crowd.check(server)
-        assert server.stop() == 0, server.output()
 
 
 @pytest.mark.parametrize("statement", [4, pytest.param(2, marks=pytest.mark.slow)])
