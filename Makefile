@@ -23,6 +23,7 @@ WIRE ?=
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 FUZZ_STAMP := $(VENV)/.installed-fuzz
+BROWSER_STAMP := $(VENV)/.installed-browser
 
 define FIND_PYTHON
 found=; \
@@ -72,6 +73,11 @@ $(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@$(PIP) install --quiet -e '.[dev]'
 	@touch $(RUN_STAMP) $@
 
+$(BROWSER_STAMP): $(DEV_STAMP)
+	@echo "Installing playwright into $(VENV); the browser is the system's own (Debian: apt-get install chromium)"
+	@$(PIP) install --quiet -e '.[browser]'
+	@touch $@
+
 $(FUZZ_STAMP): $(DEV_STAMP)
 	@echo "Installing schemathesis and atheris into $(VENV)"
 	@$(PIP) install --quiet -e '.[fuzz]'
@@ -99,6 +105,10 @@ test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
 	@$(BIN)/python -m pytest -m slow
+
+.PHONY: test-page
+test-page: $(BROWSER_STAMP) ## the page in headless Chromium; PICTURES=docs/images takes those of the docs anew
+	@CONTEXTFIND_TEST_PICTURES="$(PICTURES)" $(BIN)/python -m pytest -q -rs tests/browser
 
 # The packages of others need each other in other versions: an environment per suite.
 CLIENTS := .venv-clients
@@ -142,6 +152,10 @@ lint: $(DEV_STAMP) ## format, style, types, floors, dependencies; no tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/deptry .
+
+.PHONY: api-page
+api-page: $(DEV_STAMP) ## write docs/api.md anew, with the answers of a server started for it
+	@$(BIN)/python -m tests.house.api_page
 
 .PHONY: audit
 audit: $(DEV_STAMP) ## versions, licences and known faults of everything that is installed; asks no network
