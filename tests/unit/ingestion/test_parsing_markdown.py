@@ -83,6 +83,7 @@ def test_toml_front_matter_is_read() -> None:
         "---\na: !!int ''\n---\n",
         "---\na: !!float ''\n---\n",
         "---\n!!merge <<: {a: 1}\n---\n",
+        "---\na: " + "[" * 51 + "]" * 51 + "\n---\n",
     ],
 )
 def test_front_matter_that_cannot_be_read_is_text(front: str) -> None:
@@ -97,6 +98,14 @@ def test_a_toml_name_of_thousands_of_parts_takes_no_minutes(size: int) -> None:
     document = read("+++\n" + "a." * size + "a = 1\n+++\nbody\n")
     assert "body" in document.sections[-1].blocks[-1]
     assert time.process_time() - start < SECONDS
+
+
+def test_brackets_in_brackets_take_no_seconds() -> None:
+    start = time.process_time()
+    nested = "a: [" + ("[" * 300 + "]" * 300 + ",") * 100 + "]"
+    assert read(f"---\ntitle: x\n{nested}\n---\nbody\n").title != "x"  # it is text
+    assert time.process_time() - start < SECONDS / 3
+    assert read("---\ntitle: x\na: " + "[" * 50 + "]" * 50 + "\n---\n").title == "x"
 
 
 def test_maps_are_not_merged_into_maps_until_the_memory_is_full() -> None:

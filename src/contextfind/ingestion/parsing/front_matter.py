@@ -22,6 +22,7 @@ _BROKEN = (  # what the parsers raise apart from errors of their own: odd dates,
     ArithmeticError,
     RecursionError,
 )
+_DEEPEST = 50  # brackets; each one costs the parser time at every character inside
 _MERGE = "tag:yaml.org,2002:merge"
 _LARGEST = 10**18  # a number beyond is no title, and endless ones cannot even be spelled
 
@@ -35,6 +36,18 @@ class _Loader(yaml.SafeLoader):
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
         """Return the text of a scalar."""
         return usable(super().construct_scalar(node))
+
+    def fetch_flow_collection_start(self, token: type[yaml.Token]) -> None:
+        """Begin a list or a map in brackets.
+
+        Raises:
+            ScannerError: it lies deeper than any real one.
+
+        """
+        if self.flow_level >= _DEEPEST:
+            told = f"brackets deeper than {_DEEPEST}"
+            raise yaml.scanner.ScannerError(None, None, told, self.get_mark())
+        super().fetch_flow_collection_start(token)
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Merge nothing, also where a tag asks for it."""
