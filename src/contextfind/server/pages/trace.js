@@ -71,7 +71,7 @@ function label(place) {
 
 function leaf(event, ranks) {
   const rank = ranks.get(event.uri);
-  const name = lastName(event.uri);
+  const name = called(event.uri);
   const link = rank === undefined ? name : el("a", { href: `#hit-${rank}`, onclick: (click) => goTo(click, rank) }, name);
   return el(
     "li", {},
@@ -80,6 +80,14 @@ function leaf(event, ranks) {
       bar(event.score ?? 0, "good"), el("span", { class: "small" }, score(event.score))),
     parts(event.parts),
   );
+}
+
+const SUMMARIES = { ".abstract.md": "abstract", ".overview.md": "overview" };
+
+/** Return what a hit is called below its directory. */
+function called(uri) {
+  const name = lastName(uri);
+  return name in SUMMARIES ? word(SUMMARIES[name]) : name;
 }
 
 function goTo(click, rank) {

@@ -110,7 +110,7 @@ export const ENGLISH = {
   "step.end": "end",
   stepEvent: "What",
   stepReason: "Why",
-  system: "Theme: as the system",
+  system: "Theme: system",
   tag: "Filter by {tag}",
   tags: "Tags, all must hold",
   target: "Below the address",
