@@ -45,16 +45,17 @@ def doctor(
     Exit code 1 when something fails.
     With --deep every page of the database, every text, every vector and the index are read, and nothing is changed.
     """
-    findings = _examined(config, data, deep=deep)
+    findings = examined(config, data, deep=deep)
     if json:
         show_json([finding.as_json() for finding in findings])
     else:
-        _show(findings)
+        show_findings(findings)
     if any(finding.verdict is Verdict.FAIL for finding in findings):
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _examined(config: str | None, data: str | None, *, deep: bool) -> list[Finding]:
+def examined(config: str | None, data: str | None, *, deep: bool) -> list[Finding]:
+    """Return what was seen of everything a server needs; takes as long as its models do."""
     try:
         loaded = settings_from(config, {"storage.path": data})
     except Complaint as complaint:
@@ -80,7 +81,8 @@ def _about_config(loaded: Loaded) -> Finding:
     return Finding("config", Verdict.OK, loaded.source)
 
 
-def _show(findings: list[Finding]) -> None:
+def show_findings(findings: list[Finding]) -> None:
+    """Print a line for each."""
     screen = console()
     width = max(len(finding.what) for finding in findings)
     for finding in findings:

@@ -27,6 +27,7 @@ _MOVE = "Take it elsewhere"
 _ADMIN = "Accounts and keys"
 
 OFFERS: Mapping[str, Offer] = {
+    "init": Offer("init", _SERVER, "Write ov.conf from what is found here, and try it."),
     "serve": Offer("serving", _SERVER, "Start the server, and index PATHs while it answers."),
     "doctor": Offer(
         "doctor", _SERVER, "Check configuration, data, models and port; no server needed."
@@ -45,7 +46,9 @@ OFFERS: Mapping[str, Offer] = {
         "compacting", _SERVER, "Make the data as small as it can be; the server must be stopped."
     ),
     "reindex": Offer(
-        "reindexing", _SERVER, "Build the search index anew; the server must be stopped."
+        "reindexing",
+        _SERVER,
+        "Throw the search index away and build it anew; the server must be stopped.",
     ),
     "mcp": Offer(
         "tooling", _SERVER, "Give an agent's host the tools over standard input and output."
