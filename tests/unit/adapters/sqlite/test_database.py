@@ -163,7 +163,7 @@ async def test_a_read_sees_one_state_whatever_is_written_meanwhile(database: Dat
 
 
 async def test_readers_cannot_write(database: Database) -> None:
-    with pytest.raises(UnavailableError, match="readonly"):
+    with pytest.raises(UnavailableError, match="read-only"):
         await database.read(Note("a"))
 
 
