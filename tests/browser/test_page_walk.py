@@ -227,9 +227,10 @@ def test_tasks_and_health_are_told(visiting: Visiting, picture: Picture) -> None
 def test_a_wrong_key_is_said_and_another_one_helps(visiting: Visiting) -> None:
     visit = visiting(key="")
     page = visit.open()
+    page.wait_for_selector("#key:visible")
+    assert "needs a key" in visit.said()
     visit.ask("canary")
     assert "The key was refused" in visit.said()
-    page.wait_for_selector("#key:visible")
     for key, outcome in (("错的", "#said.wrong"), (KEY, ".hit")):
         page.fill("#key", key)
         page.press("#key", "Enter")
@@ -240,6 +241,10 @@ def test_a_wrong_key_is_said_and_another_one_helps(visiting: Visiting) -> None:
         page.wait_for_selector(outcome)
     kept = page.evaluate("[JSON.stringify(localStorage), document.cookie, location.href]")
     assert KEY not in str(kept)
+    with page.expect_navigation():
+        page.click("#key-forget")
+    assert page.evaluate("sessionStorage.length") == 0
+    assert visit.titles() == []
 
 
 def test_a_server_that_is_gone_is_said_and_asked_again(visiting: Visiting) -> None:

@@ -100,6 +100,13 @@ def test_every_word_that_is_used_is_known() -> None:
     assert used - set(_words("words-en.js")) == set()
 
 
+def test_every_word_that_is_known_is_used() -> None:
+    text = "".join(text for name, text in TEXTS.items() if not name.startswith("words-"))
+    families = re.compile(r"(step|task)\.|level\d")
+    alone = [name for name in _words("words-en.js") if not families.match(name)]
+    assert [name for name in alone if not re.search(f"[\"'`]{re.escape(name)}[\"'`]", text)] == []
+
+
 def test_every_field_has_a_name_that_is_read_out() -> None:
     page = TEXTS["index.html"]
     labelled = set(re.findall(r'<label for="(\w+)"', page))

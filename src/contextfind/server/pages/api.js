@@ -4,6 +4,11 @@ import { key } from "./store.js";
 
 const PATIENCE = 60_000; // milliseconds; a search with a model that plans takes a few seconds
 
+let refused = null; // the key that was refused last
+
+/** Whether the key in use was refused: it is not sent again without being asked to, for wrong keys are counted. */
+export const isRefused = () => refused === key();
+
 /** A refusal of the server, or none at all: `code` is the server's own, GONE or SLOW. */
 export class Refusal extends Error {
   constructor(code, message, status = 0) {
@@ -20,6 +25,7 @@ export async function call(method, path, { body, query, signal } = {}) {
   if (told === null || typeof told !== "object") {
     throw new Refusal("GONE", `HTTP ${answer.status}`, answer.status);
   }
+  if (told.error?.code === "UNAUTHENTICATED") refused = key();
   if (told.status === "error") throw new Refusal(told.error.code, told.error.message, answer.status);
   return { result: told.result, headers: answer.headers, body: told };
 }

@@ -39,6 +39,10 @@ export function bar(share, className = "") {
   return el("span", { class: `bar ${className}`, "aria-hidden": "true" }, inside);
 }
 
+/** Return a span that shows one text and has another one read out. */
+export const spoken = (shown, told, className = "") =>
+  el("span", {}, el("span", { class: className, "aria-hidden": "true" }, shown), el("span", { class: "unseen" }, told));
+
 /** Return a number as scores are written. */
 export const score = (value) => (typeof value === "number" ? value.toFixed(3) : "–");
 

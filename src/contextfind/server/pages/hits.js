@@ -1,6 +1,6 @@
 // The list of hits, each with its reason, and its text when asked for.
 
-import { bar, byId, copy, el, parentOf, score, titleOf } from "./dom.js";
+import { bar, byId, copy, el, parentOf, score, spoken, titleOf } from "./dom.js";
 import { narrow } from "./search.js";
 import { showText } from "./text.js";
 import { word } from "./words.js";
@@ -56,11 +56,11 @@ function shown(hit, at) {
   return el(
     "li", { class: "hit", id: `hit-${at + 1}` },
     el("div", { class: "hit-head" },
-      el("span", { class: "rank", "aria-label": word("rank", { n: at + 1 }) }, String(at + 1)),
+      spoken(String(at + 1), word("rank", { n: at + 1 }), "rank"),
       el("h3", {}, title),
       el("span", { class: "badge" }, word(hit.context_type)),
       el("span", { class: "badge", title: word(`level${hit.level}`) }, word(NAMES[hit.level])),
-      el("span", { class: "score", title: word("scoreIs", { n: score(hit.score) }) }, bar(hit.score), el("span", { "aria-label": word("scoreIs", { n: score(hit.score) }) }, score(hit.score))),
+      el("span", { class: "score" }, bar(hit.score), spoken(score(hit.score), word("scoreIs", { n: score(hit.score) }))),
     ),
     el("p", { class: "uri" }, hit.uri),
     el("p", { class: "abstract" }, hit.abstract),

@@ -1,5 +1,6 @@
 // What happens first: languages, views, the key, the keyboard, and looking again from time to time.
 
+import { isRefused } from "./api.js";
 import { byId } from "./dom.js";
 import { showHealth } from "./health.js";
 import { startHits } from "./hits.js";
@@ -33,17 +34,19 @@ function show() {
   }
   if (name === "search" && rest !== "") searchFor(rest);
   if (name === "tree") showTree(rest);
-  look();
+  document.title = `${word(name)} · contextfind`;
+  look(true);
 }
 
 /** Look at what changes by itself; again soon while something is under way, never in a hidden tab. */
-async function look() {
+async function look(wanted = false) {
   clearTimeout(timer);
   if (document.hidden) return;
   const mine = ++looking;
-  await showHealth(view === "health");
-  const busy = view === "tasks" && (await showTasks());
-  if (mine === looking) timer = setTimeout(look, busy ? SOON : LATER);
+  const may = wanted || !isRefused();
+  await showHealth(view === "health" && may);
+  const busy = view === "tasks" && may && (await showTasks());
+  if (mine === looking) timer = setTimeout(() => look(), busy ? SOON : LATER);
 }
 
 function startKey() {
@@ -56,9 +59,22 @@ function startKey() {
   });
   byId("key-forget").addEventListener("click", () => {
     store.setKey("");
-    byId("key").value = "";
-    byId("key-help").textContent = word("keyForgotten");
+    history.replaceState(null, "", "#search");
+    location.reload(); // what the key has shown goes with it
   });
+}
+
+/** Say at once that a key is needed, where it is and there is none. */
+async function askForKey() {
+  if (store.key() !== "") return;
+  try {
+    const answer = await fetch("health", { cache: "no-store" });
+    if ((await answer.json()).auth_mode === "dev") return;
+  } catch {
+    return; // the head of the page says that the server is gone
+  }
+  byId("keys").open = true;
+  if (byId("said").textContent === "") byId("said").textContent = word("anyKey");
 }
 
 function startTheme() {
@@ -76,6 +92,11 @@ function startTheme() {
 }
 
 function startKeyboard() {
+  byId("keys").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    byId("keys").open = false;
+    byId("keys").querySelector("summary").focus();
+  });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, textarea, select");
     if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -100,9 +121,11 @@ startKeyboard();
 firstLanguage();
 byId("language").addEventListener("click", () => {
   switchLanguage();
-  look();
+  document.title = `${word(view)} · contextfind`;
+  look(true);
 });
 window.addEventListener("hashchange", show);
-document.addEventListener("visibilitychange", look);
+document.addEventListener("visibilitychange", () => look());
 show();
+askForKey();
 if (view === "search") byId("query").focus();

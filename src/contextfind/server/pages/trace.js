@@ -1,6 +1,6 @@
 // The walk as a picture: the part of the tree that was opened, in which order, and where the hits hang.
 
-import { bar, el, lastName, parentOf, score } from "./dom.js";
+import { bar, el, lastName, parentOf, score, spoken } from "./dom.js";
 import { number, word } from "./words.js";
 
 const ROOT = "viking://";
@@ -63,7 +63,7 @@ function label(place) {
   }
   return el(
     "span", { class: "place opened", title: `${place.uri}\n${event.reason}` },
-    el("span", { class: "order", "aria-label": word("opened", { n: place.order, round: event.round }) }, String(place.order)),
+    spoken(String(place.order), word("opened", { n: place.order, round: event.round }), "order"),
     name, bar(event.score ?? 0), el("span", { class: "small" }, score(event.score)),
     el("span", { class: "small quiet" }, event.reason),
   );

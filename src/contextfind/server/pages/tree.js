@@ -20,8 +20,9 @@ export function startTree() {
 /** Show the tree, opened down to an address when there is one. */
 export async function showTree(address) {
   const list = byId("branches");
-  await load(list, ROOT);
   const wanted = new URLSearchParams(address).get("uri");
+  if (!wanted && list.querySelector(".branch") !== null) return; // as it was left
+  await load(list, ROOT);
   if (!wanted) return;
   let names = list;
   for (const uri of [...above(wanted), wanted]) {
@@ -63,7 +64,7 @@ async function load(list, uri, offset = 0) {
 function entry(line) {
   const item = el("li", {});
   item.dataset.uri = line.uri;
-  const button = el("button", { type: "button", class: line.isDir ? "branch" : "leaf" }, line.isDir ? `${line.name}/` : line.name);
+  const button = el("button", { type: "button", class: line.isDir ? "branch" : "leaf", "aria-controls": "leaf" }, line.isDir ? `${line.name}/` : line.name);
   if (line.isDir) button.setAttribute("aria-expanded", "false");
   button.addEventListener("click", () => {
     if (line.isDir) (item.querySelector("ul") === null ? open : shut)(item);
