@@ -116,17 +116,20 @@ CLIENTS := .venv-clients
 	@echo "Installing what $< names into $(@D)"
 	@$(BIN)/python -m venv --clear $(@D)
 	@$(@D)/bin/python -m pip --disable-pip-version-check install --quiet -r $<
+	@if [ -f $(<D)/alone.txt ]; then \
+	  $(@D)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps -r $(<D)/alone.txt; fi
 	@touch $@
 
 .PHONY: test-clients
 test-clients: $(DEV_STAMP) $(SUITES:%=$(CLIENTS)/%/.installed) ## other people's packages against a real server (SUITES="sdk langchain retrievers")
 	@for suite in $(SUITES); do echo "== $$suite"; \
-	  CONTEXTFIND_TEST_PYTHON=$(CURDIR)/$(BIN)/python PYTHONPATH=$(CURDIR)/src \
-	  $(CLIENTS)/$$suite/bin/python -m pytest -q -W default -p no:cacheprovider \
+	  CONTEXTFIND_TEST_PYTHON=$(abspath $(BIN)/python) PYTHONPATH=$(CURDIR)/src \
+	  $(CLIENTS)/$$suite/bin/python -m pytest -q -W ignore -p no:cacheprovider \
 	    --confcutdir=tests/clients tests/clients/$$suite; \
 	done
-	@if [ -d $(CLIENTS)/retrievers ]; then echo "== types of the retrievers"; \
-	  $(CLIENTS)/retrievers/bin/python -m mypy --cache-dir $(CLIENTS)/.mypy_cache src/contextfind/integrations; fi
+	@if [ -n "$(filter retrievers,$(SUITES))" ]; then echo "== types of the retrievers"; \
+	  $(CLIENTS)/retrievers/bin/python -m mypy --follow-imports silent --cache-dir $(CLIENTS)/.mypy_cache \
+	    src/contextfind/integrations; fi
 
 .PHONY: replay
 replay: $(DEV_STAMP) ## recorded exchanges of another server against ours: WIRE=path/to/wire.jsonl

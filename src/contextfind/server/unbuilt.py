@@ -5,6 +5,7 @@ _HINTS = {
     "/api/v1/stats": "use GET /api/v1/system/status",
     "/api/v1/debug": "use GET /api/v1/system/status",
     "/api/v1/pack": "use contextfind export and contextfind import, or contextfind backup",
+    "/api/v1/fs/cp": "GET /api/v1/content/read and POST /api/v1/content/write",
     "/api/v1/compile": "not part of this server",
     "/api/v1/watches": "call POST /api/v1/resources again: only what changed is read anew",
     "/api/v1/relations": "links between addresses are not kept",
