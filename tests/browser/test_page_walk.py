@@ -209,6 +209,70 @@ def test_the_tree_opens_when_asked_and_tells_all_levels(
     assert "wrong" not in (page.get_attribute("#said", "class") or "")
 
 
+def test_a_large_directory_comes_in_pages(visiting: Visiting, server: ServerProcess) -> None:
+    root = "viking://resources/large"
+    files = [{"uri": f"{root}/{at:03}.md", "content": f"number {at}"} for at in range(205)]
+    server.call(
+        "POST",
+        "/api/v1/content/batch-write",
+        json={"root_uri": root, "operations": files},
+        headers={"X-API-Key": KEY},
+    )
+    page = visiting().open(f"#tree?uri={root}")
+    page.click("#branches .more button")
+    leaves = page.locator(f"#branches [data-uri='{root}'] .leaf")
+    page.wait_for_selector("#branches .more", state="detached")
+    assert leaves.count() == 205
+    assert page.evaluate("document.activeElement.textContent") == "200.md"
+
+
+def test_progress_of_an_ingest_is_shown_and_can_be_ended(visiting: Visiting) -> None:
+    task = {
+        "task_id": "t1",
+        "task_type": "add_resource",
+        "status": "running",
+        "stage": "embedding",
+        "done": 30,
+        "total": 120,
+        "rate": 7.5,
+        "eta_seconds": 11.2,
+        "resource_id": "viking://resources/<b>handbook</b>",
+        "result": None,
+        "error": None,
+        "created_at_iso": "2026-01-31T08:00:00Z",
+    }
+    visit = visiting()
+    page = visit.page
+    answer = {"status": "ok", "result": [task]}
+    page.route("**/api/v1/tasks?*", lambda route: route.fulfill(json=answer))
+    page.route("**/api/v1/tasks/t1/cancel", lambda route: route.fulfill(json=answer))
+    visit.open("#tasks")
+    bar = page.locator("#jobs progress")
+    bar.wait_for()
+    assert bar.evaluate("(one) => one.value / one.max") == 0.25
+    told = page.inner_text("#jobs")
+    assert "running: embedding" in told
+    assert "30 / 120, 7.5 files/s, about 12 s left" in told
+    assert "viking://resources/<b>handbook</b>" in told
+    with page.expect_request("**/t1/cancel") as request:
+        page.click("#cancel-t1")
+    assert request.value.method == "POST"
+    page.unroute_all(behavior="wait")
+
+
+def test_a_refused_key_is_not_sent_again_by_itself(visiting: Visiting) -> None:
+    visit = visiting(key="wrong")
+    page = visit.page
+    page.clock.install()
+    visit.open("#tasks")
+    page.wait_for_function("document.getElementById('tasks-said').textContent !== ''")
+    for _ in range(3):
+        with page.expect_response("**/ready"):
+            page.clock.run_for(11_000)
+    assert len([url for url in visit.asked if "/api/v1/" in url]) == 1
+    assert "The key was refused" in page.inner_text("#tasks-said")
+
+
 def test_tasks_and_health_are_told(visiting: Visiting, picture: Picture) -> None:
     visit = visiting()
     page = visit.open("#tasks")

@@ -50,7 +50,9 @@ async function load(list, uri, offset = 0) {
     const { result, body } = await call("GET", "api/v1/fs/ls", { query: { uri, limit: PAGE, offset } });
     if (offset === 0) fill(list);
     list.querySelector(":scope > .more")?.remove();
-    list.append(...result.map(entry));
+    const lines = result.map(entry);
+    list.append(...lines);
+    if (offset > 0) lines[0]?.querySelector("button").focus(); // the button for more is gone
     if (body.has_more) {
       const more = el("button", { type: "button", onclick: () => load(list, uri, offset + result.length) }, word("more"));
       list.append(el("li", { class: "more" }, more));

@@ -28,7 +28,7 @@ td{padding:.1rem .8rem .1rem 0;vertical-align:top}h2{font-size:1rem;margin:2rem 
 <p>Answers are <code>{"status":"ok","result":…}</code> or
 <code>{"status":"error","result":null,"error":{"code","message","details"}}</code>. Keys go into
 <code>X-API-Key</code> or <code>Authorization: Bearer</code>. All of this for programs:
-<a href="/openapi.json">openapi.json</a>.</p>
+<a href="openapi.json">openapi.json</a>.</p>
 """
 
 
