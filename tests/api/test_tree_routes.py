@@ -270,3 +270,12 @@ async def test_another_account_sees_nothing_of_it():
         names = result_of(await http.get("/api/v1/fs/ls", params={"uri": DOCS.text}))
     assert Identity("default", "default") not in house.finder.asked
     assert "secret.md" not in [one["name"] for one in names]
+
+
+@pytest.mark.parametrize("route", ["fs/ls", "fs/tree"])
+async def test_what_a_listing_does_not_do_is_named(tree, route):
+    asked = {"uri": DOCS.text, "limit": "5", "include_tags": "false", "cursor": ""}
+    assert "x-ignored-fields" not in (await get(tree, route, **asked)).headers
+    more = await get(tree, route, **asked, directories_only="true", tags="team=ops")
+    assert more.headers["x-ignored-fields"] == "directories_only,tags"
+    assert result_of(more)

@@ -5,6 +5,8 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from contextfind.domain.uri import Uri
+from contextfind.retrieval.browsing import Listing
 from contextfind.server.envelope import ok
 from contextfind.server.examples import DIRECTORY, MKDIR, MOVE, SET_TAGS
 from contextfind.server.following import undisturbed, until_followed
@@ -46,9 +48,9 @@ async def ls(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     if view.recursive:
         depth = MAX_DEPTH if view.level_limit is None else view.level_limit
         found = await house.browser.tree(tenant, uri, depth, view.page, view.offset)
-        return ok(lines(found.entries, view, uri), extra={"has_more": found.has_more})
+        return _page(view, found, uri)
     found = await house.browser.list(tenant, uri, view.page, view.offset)
-    return ok(lines(found.entries, view, None), extra={"has_more": found.has_more})
+    return _page(view, found, None)
 
 
 @router.get("/tree", response_model=Page[list[Line | str]], responses=may_fail(*AT_ADDRESS))
@@ -57,7 +59,12 @@ async def tree(view: Viewed, house: TheHouse, tenant: Tenant) -> Response:
     uri = address("uri", view.uri, tenant)
     depth = DEFAULT_DEPTH if view.level_limit is None else view.level_limit
     found = await house.browser.tree(tenant, uri, depth, view.page, view.offset)
-    return ok(lines(found.entries, view, uri), extra={"has_more": found.has_more})
+    return _page(view, found, uri)
+
+
+def _page(view: View, found: Listing, base: Uri | None) -> Response:
+    more = {"has_more": found.has_more}
+    return ok(lines(found.entries, view, base), extra=more, headers=view.ignored_header())
 
 
 @router.get("/stat", response_model=Ok[Stat], responses=may_fail(*AT_ADDRESS))

@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from contextfind.domain.filter_values import LARGEST
 from contextfind.domain.uri import Uri
 from contextfind.retrieval.browsing import Entry
+from contextfind.server.envelope import header_list
 from contextfind.server.examples import DIRECTORY
 from contextfind.server.wire.body import Params, Place
 
@@ -17,15 +18,19 @@ DEFAULT_NODES = 1_000
 DEFAULT_DEPTH = 3
 MAX_DEPTH = 64  # deeper than any tree that a person would make
 
+_NOTHING = ("false", "0")  # what clients send that send all parameters they know
+
 _FILE_MODE = 0o644
 _DIRECTORY_MODE = 0o755
 
 
 class View(Params):
-    """The query parameters of a listing; those of newer clients that are not here change nothing.
+    """The query parameters of a listing; those of newer clients that are not here are named in the answer.
 
     limit: the size of a page. node_limit: the most entries a caller wants; the smaller one counts.
     """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     uri: Annotated[Place, Field(description="The directory.", examples=[DIRECTORY])] = "viking://"
     output: Annotated[
@@ -50,6 +55,12 @@ class View(Params):
     def page(self) -> int:
         """How many entries to return."""
         return min(self.limit, self.node_limit, MAX_NODES)
+
+    def ignored_header(self) -> dict[str, str]:
+        """Return `X-Ignored-Fields` when something was asked that this server does not do."""
+        asked = (self.model_extra or {}).items()
+        names = header_list(sorted(name for name, value in asked if value not in _NOTHING))
+        return {"X-Ignored-Fields": names} if names else {}
 
 
 def lines(entries: Iterable[Entry], view: View, base: Uri | None) -> list[object]:
