@@ -349,10 +349,12 @@ def test_it_fits_a_narrow_screen_in_the_dark(visiting: Visiting, picture: Pictur
     page.locator(".hit pre").wait_for()
     for view in ("search", "tree", "tasks", "health"):
         page.click(f"[data-view={view}]")
+        page.wait_for_selector(f"#view-{view}:not([hidden]) :is(.hit, .branch, .task, .ok)")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert ground == "rgb(22, 24, 29)"
     page.click("[data-view=search]")
+    page.wait_for_selector("#view-search:not([hidden])")
     picture(page, "page-narrow")
     page.click("#theme")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
