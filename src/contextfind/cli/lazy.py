@@ -66,6 +66,11 @@ OFFERS: Mapping[str, Offer] = {
     "import": Offer(
         "transferring", _MOVE, "Bring an exported file into the data; the server must be stopped."
     ),
+    "migrate": Offer(
+        "migrating",
+        _MOVE,
+        "Bring files, memories and skills from another server of this API, by their addresses.",
+    ),
     "backup": Offer("backing", _MOVE, "Save the data into a directory; the server may run."),
     "restore": Offer("backing", _MOVE, "Make a new data directory of a backup."),
     "find": Offer("finding", _ASK, "Find what fits a question."),
