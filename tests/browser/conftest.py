@@ -33,7 +33,7 @@ def _browser_path() -> str:
     return named or (found[0] if found else "")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """Headless Chromium; skips where there is no driver or no browser."""
     driver = pytest.importorskip("playwright.sync_api", reason="no driver: pip install playwright")
@@ -47,7 +47,7 @@ def browser() -> Iterator["Browser"]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(
     browser: "Browser",  # noqa: ARG001 - no server where there is no browser
     tmp_path_factory: pytest.TempPathFactory,
