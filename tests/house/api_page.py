@@ -63,7 +63,7 @@ Written by `make api-page` from what `GET /openapi.json` says and from answers o
 edit it. The same is at `GET /docs` of a running server. What clients may rely on: [compatibility.md](compatibility.md); filters:
 [filters.md](filters.md); searching in a conversation: [search.md](search.md); contexts for prompts: [context.md](context.md).
 
-The calls below work as they stand, after
+The calls below work as they stand, once what they name is there (the first route to call is `content/write`), after
 
 ```bash
 export CONTEXTFIND_URL=http://127.0.0.1:1933
