@@ -143,7 +143,9 @@ async def run(arguments: argparse.Namespace) -> int:
     console = screen(stderr=True)
     async with AsyncExitStack() as stack:
         settings = EmbeddingSettings(provider=arguments.provider)
-        embedder = RememberingEmbedder(await open_embedder(settings, Switchboard(stack)), arguments.cache)
+        embedder = RememberingEmbedder(
+            await open_embedder(settings, Switchboard(stack)), arguments.cache
+        )
         stack.push_async_callback(embedder.aclose)
         for database in arguments.vectors.rglob("contextfind.db") if arguments.vectors else ():
             console.print(f"{embedder.absorb(database)} vectors from {database}")
