@@ -131,7 +131,9 @@ async def test_R019_the_memory_is_first_and_no_log_of_the_session_is_found(  # n
         hits = await ann.hits(query=SAYING)
         assert hits[0]["uri"] == f"{TOP}/preferences/favourite-tea.md"
         assert hits[0]["context_type"] == "memory"
-        assert all(hit["uri"].startswith(TOP) for hit in hits)
+        summaries = {f"viking://user/ann/.{name}.md" for name in ("abstract", "overview")}
+        others = {hit["uri"] for hit in hits if not hit["uri"].startswith(TOP)}
+        assert others <= summaries  # which may be there by now
         session = result_of(await ann.get("sessions/s1"))
         assert session["memories_extracted"]["total"] == 1
 

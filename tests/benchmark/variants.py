@@ -81,8 +81,8 @@ class BlindToFiles:
 class TrustingWords(HierarchicalRetriever):
     """Takes words for known even where none of them occurs: the rule for other languages is off."""
 
-    def _judge(self, known: float) -> Judge:
-        return replace(super()._judge(known), known=1.0)
+    def _judge(self, known: float, *, blind: bool) -> Judge:
+        return replace(super()._judge(known, blind=blind), known=1.0)
 
 
 @dataclass(frozen=True, slots=True)

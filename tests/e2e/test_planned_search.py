@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,22 +97,28 @@ def test_a_model_that_hangs_holds_up_neither_health_nor_find(
     for result in results:
         assert [typed["query"] for typed in result["query_plan"]["queries"]] == [UNDO]
         reasoning = result["query_plan"]["reasoning"]
-        assert "no answer within 1.9 s" in reasoning or "did not answer within 2 s" in reasoning
+        assert re.search(r"(no|not) answer within (1\.8|1\.9|2) s", reasoning), reasoning
         assert result["total"] > 0
 
 
 def test_clients_that_leave_leave_nothing_behind(stub: StubChat, server: ServerProcess) -> None:
     stub.always = HANG
 
-    def leave(session: int) -> None:
-        with pytest.raises(httpx.ReadTimeout):
+    def leaves(session: int) -> bool:
+        try:
             search(server, session, 0.3)
+        except httpx.ReadTimeout:
+            return True
+        return False  # the model was given up in the meantime
 
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        list(pool.map(leave, range(20)))
+        assert any(pool.map(leaves, range(20)))
     stub.always = say(PLAN)
-    search(server, 0)  # may stand in line behind what hangs, until that is given up
-    assert search(server, 0)["query_plan"]["reasoning"] == PLAN["reasoning"]
+    deadline = (
+        time.monotonic() + 30
+    )  # the model is left alone for a moment after so many calls in vain
+    while search(server, 0)["query_plan"]["reasoning"] != PLAN["reasoning"]:
+        assert time.monotonic() < deadline
     assert server.stop() == 0
     assert "Task was destroyed" not in server.output()
     assert "Traceback" not in server.output()

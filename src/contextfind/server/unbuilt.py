@@ -2,7 +2,6 @@
 
 # The longest prefix wins. A path that no prefix covers is simply unknown.
 _HINTS = {
-    "/api/v1/stats": "use GET /api/v1/system/status",
     "/api/v1/debug": "use GET /api/v1/system/status",
     "/api/v1/pack": "use contextfind export and contextfind import, or contextfind backup",
     "/api/v1/fs/cp": "GET /api/v1/content/read and POST /api/v1/content/write",

@@ -34,6 +34,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _ROUTES = ("/embeddings", "/chat/completions")  # often copied along with the base URL
 _FIRST_WAIT = 0.5  # seconds; doubled each time, then a random share between half and all of it
 _LONGEST_WAIT = 8.0
+_SHORTEST_ATTEMPT = 0.1  # seconds; who waits for a place until there are fewer has waited in vain
 LONGEST_RETRY_AFTER = 30.0  # a provider may ask for an hour; nobody waits that long for one call
 LARGEST_ANSWER = 4 * 1024 * 1024  # bytes; a long answer of a language model has some 100 kB
 _FAIR = 0.5  # of the timeout: an attempt that had less of it says nothing about the provider
@@ -199,8 +200,9 @@ class Endpoint:
         if state is BreakerState.OPEN or (state is BreakerState.HALF_OPEN and self._slots.locked()):
             raise self._at_rest()
         began = _now()
+        latest = due - _SHORTEST_ATTEMPT
         try:
-            async with asyncio.timeout_at(due if math.isfinite(due) else None):
+            async with asyncio.timeout_at(latest if math.isfinite(due) else None):
                 await self._slots.acquire()
         except TimeoutError as error:
             waited = _now() - began
