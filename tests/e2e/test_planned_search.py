@@ -97,7 +97,9 @@ def test_a_model_that_hangs_holds_up_neither_health_nor_find(
     for result in results:
         assert [typed["query"] for typed in result["query_plan"]["queries"]] == [UNDO]
         reasoning = result["query_plan"]["reasoning"]
-        assert re.search(r"(no|not) answer within (1\.8|1\.9|2) s", reasoning), reasoning
+        assert re.search(r"not? answer within (1\.8|1\.9|2) s|when a connection", reasoning), (
+            reasoning
+        )
         assert result["total"] > 0
 
 

@@ -220,8 +220,9 @@ class Endpoint:
             async with asyncio.timeout(limit):  # httpx's own limits start anew with every byte
                 answer, content = await self._exchanged(path, body)
         except (TimeoutError, httpx.TimeoutException) as error:
-            given = self._settings.timeout if self._fair(limit) else limit
-            reason = f"no answer within {given:.3g} s"
+            reason = f"no answer within {self._settings.timeout:.3g} s"
+            if not self._fair(limit):
+                reason = f"no answer in the {limit:.2g} s that were left when a connection was free"
             raise _LateError(self.provider, reason, transient=True) from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise ProviderError(self.provider, str(error), transient=False) from error
