@@ -103,7 +103,16 @@ def test_a_model_that_hangs_holds_up_neither_health_nor_find(
         assert result["total"] > 0
 
 
+def wait_until_planned(server: ServerProcess) -> None:
+    """A model is left alone for a moment after calls in vain."""
+    deadline = time.monotonic() + 30
+    while search(server, 0)["query_plan"]["reasoning"] != PLAN["reasoning"]:
+        assert time.monotonic() < deadline
+
+
 def test_clients_that_leave_leave_nothing_behind(stub: StubChat, server: ServerProcess) -> None:
+    stub.always = say(PLAN)
+    wait_until_planned(server)
     stub.always = HANG
 
     def leaves(session: int) -> bool:
@@ -116,11 +125,7 @@ def test_clients_that_leave_leave_nothing_behind(stub: StubChat, server: ServerP
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         assert any(pool.map(leaves, range(20)))
     stub.always = say(PLAN)
-    deadline = (
-        time.monotonic() + 30
-    )  # the model is left alone for a moment after so many calls in vain
-    while search(server, 0)["query_plan"]["reasoning"] != PLAN["reasoning"]:
-        assert time.monotonic() < deadline
+    wait_until_planned(server)
     assert server.stop() == 0
     assert "Task was destroyed" not in server.output()
     assert "Traceback" not in server.output()
