@@ -16,7 +16,7 @@ _SMALLEST, _LARGEST = (
     16,
     512,
 )  # texts per step: a local model does some 16 a second, a stub thousands
-_BESIDE = 64  # texts while requests come: what is done with so many vectors takes some 10 ms
+_BESIDE = 48  # texts while requests come: what is done with so many vectors takes some 10 ms
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong

@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 2_000  # changes per step: with 384-dimensional vectors some 5 MB, so memory stays flat
 _STEP = 100  # once it has caught up: some 30 ms of work
-_BESIDE = 50  # while requests come: 15 ms, so that a search is not long in its company
+_BESIDE = 30  # while requests come: 10 ms, so that a search is not long in its company
 _RETRY_SECONDS = 1.0
 _RESIGNED_SECONDS = 30.0  # where trying again is of no use, but costs nothing
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
