@@ -2,6 +2,7 @@
 
 # The longest prefix wins. A path that no prefix covers is simply unknown.
 _HINTS = {
+    "/api/v1/stats/sessions": "use GET /api/v1/sessions, and GET /metrics",
     "/api/v1/debug": "use GET /api/v1/system/status",
     "/api/v1/pack": "use contextfind export and contextfind import, or contextfind backup",
     "/api/v1/fs/cp": "GET /api/v1/content/read and POST /api/v1/content/write",
