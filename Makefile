@@ -100,11 +100,11 @@ serve: $(RUN_STAMP) ## serve on 127.0.0.1:1933 (CONFIG=path/to/ov.conf)
 
 .PHONY: test
 test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
-	@$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4 --dist worksteal
+	@$(BIN)/python -m pytest -m "not slow" --timeout 600 -n auto --maxprocesses 4 --dist worksteal
 
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
-	@$(BIN)/python -m pytest -m slow
+	@$(BIN)/python -m pytest -m slow --timeout 1800
 
 .PHONY: test-page
 test-page: $(BROWSER_STAMP) ## the page in headless Chromium; PICTURES=docs/images takes those of the docs anew
