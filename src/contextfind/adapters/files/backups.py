@@ -15,6 +15,7 @@ from typing import Protocol, TextIO
 
 from filelock import FileLock, Timeout
 
+from contextfind.adapters.files.durable import sync
 from contextfind.domain.errors import (
     DamagedError,
     FailedPreconditionError,
@@ -256,15 +257,6 @@ def text_of(file: Path) -> str | None:
             return file.read_bytes().decode("utf-8", "replace")
         except FileNotFoundError:
             return None
-
-
-def sync(place: Path) -> None:
-    """Make a file, or the names in a directory, durable."""
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _measured(file: Path) -> tuple[int, str]:

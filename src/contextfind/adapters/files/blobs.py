@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from contextfind.adapters.files.durable import sync
 from contextfind.adapters.files.newcomers import Newcomers
 from contextfind.adapters.files.refusals import refusal
 from contextfind.adapters.files.stillness import Stillness
@@ -152,7 +153,7 @@ class FileBlobs:
                 directory for path, blob in missing.items() for directory in self._write(path, blob)
             }
             for directory in touched:
-                _sync(directory)
+                sync(directory)
         reached(FaultPoint.AFTER_BLOBS)
         return digests
 
@@ -223,12 +224,3 @@ def _holds(path: Path, blob: bytes) -> bool:
         return path.read_bytes() == blob
     except OSError:
         return False
-
-
-def _sync(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

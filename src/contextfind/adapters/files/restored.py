@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contextfind.adapters.files.backups import OF_THE_DISK, sync
+from contextfind.adapters.files.backups import OF_THE_DISK
+from contextfind.adapters.files.durable import sync
 from contextfind.adapters.files.lock import LOCK_NAME, OWNER_NAME
 from contextfind.domain.errors import FailedPreconditionError, UnavailableError
 
