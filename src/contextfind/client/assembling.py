@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from contextfind.client.answers import Told
 from contextfind.client.envelope import API, result
 from contextfind.client.exchange import Request
 from contextfind.client.flow import Flow, ask
+from contextfind.client.searching import Conditions
 
 Tier = Literal["full", "overview", "abstract", "uri"]
 TOKENS = 1_600  # as the server's own default
@@ -45,20 +46,9 @@ class Context(Told):
         return tuple(self.stats.get("notes") or ())
 
 
-class ContextOptions(TypedDict, total=False):
+class ContextOptions(Conditions, total=False):
     """What may be said of a context, as the API spells it; what is left out is not sent."""
 
-    target_uri: str | Sequence[str]
-    limit: int
-    level: int | Sequence[int]
-    context_type: str | Sequence[str]
-    tags: Sequence[str]
-    since: str
-    until: str
-    time_field: str
-    score_threshold: float
-    filter: Mapping[str, object]
-    image_url: str
     quotas: Mapping[str, int]
     purpose: Literal["coding", "chat"]
     detail: Tier | Mapping[str, Tier]

@@ -11,8 +11,8 @@ from contextfind.client.flow import Flow, ask
 from contextfind.client.shaping import shaped
 
 
-class FindOptions(TypedDict, total=False):
-    """What may be said in a find, as the API spells it; what is left out is not sent."""
+class Conditions(TypedDict, total=False):
+    """What to look through for a query, as the API spells it; what is left out is not sent."""
 
     target_uri: str | Sequence[str]
     limit: int
@@ -25,6 +25,11 @@ class FindOptions(TypedDict, total=False):
     score_threshold: float
     filter: Mapping[str, object]
     image_url: str
+
+
+class FindOptions(Conditions, total=False):
+    """What may be said in a find, as the API spells it; what is left out is not sent."""
+
     read_content: bool
     include_provenance: bool
 
