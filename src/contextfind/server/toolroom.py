@@ -4,7 +4,6 @@ Its package takes half a second and 27 MB, which most servers never need.
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -12,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextfind.domain.errors import UnavailableError, UnimplementedError
+from contextfind.server.lodging import Lodging
 
 TOOLS = "/mcp"
 HOW_TO_HAVE = "pip install 'contextfind[mcp]'"
@@ -19,8 +19,6 @@ _OPENING_SECONDS = 20.0  # for half a second's work, on a machine that has other
 
 ToolOpener = Callable[[ASGIApp], AbstractAsyncContextManager[ASGIApp]]
 """From the whole application to what answers at /mcp."""
-
-log = logging.getLogger(__name__)
 
 
 class Toolroom:
@@ -32,25 +30,24 @@ class Toolroom:
     def __init__(self, open_tools: ToolOpener | None) -> None:
         self._open_tools = open_tools
         self._wanted = asyncio.Event()
-        self._settled = asyncio.Event()  # opened, or failed to
-        self._leaving = asyncio.Event()
-        self._tools: ASGIApp | None = None
+        self._lodging: Lodging[ASGIApp] = Lodging(f"the tools of {TOOLS}")
 
     @asynccontextmanager
     async def held_open(self, app: ASGIApp) -> AsyncIterator[None]:
         """Let the tools be asked for while inside."""
-        if self._open_tools is None:
+        open_tools = self._open_tools
+        if open_tools is None:
             yield
             return
-        task = asyncio.create_task(self._live(self._open_tools, app), name="tools")
-        task.add_done_callback(self._ended)
-        try:
+
+        @asynccontextmanager
+        async def when_wanted() -> AsyncIterator[ASGIApp]:
+            await self._wanted.wait()
+            async with open_tools(app) as tools:
+                yield tools
+
+        async with self._lodging.held_open(when_wanted):
             yield
-        finally:
-            self._leaving.set()
-            if not self._settled.is_set():
-                task.cancel()
-            await asyncio.wait([task])
 
     async def tools(self) -> ASGIApp:
         """Return what answers at /mcp.
@@ -65,35 +62,11 @@ class Toolroom:
                 f"the tools of {TOOLS} are not installed here: {HOW_TO_HAVE}, and start the server again"
             )
         self._wanted.set()
-        if self._tools is None:
-            await self._opened()
-        if self._tools is None:
+        if self._lodging.guest is None and not await self._lodging.wait(_OPENING_SECONDS):
+            raise UnavailableError("the tools are still being loaded", {"retryable": True})
+        if self._lodging.guest is None:
             raise UnavailableError("the tools could not be loaded; the server's log says why")
-        return self._tools
-
-    async def _opened(self) -> None:
-        try:
-            async with asyncio.timeout(_OPENING_SECONDS):
-                await self._settled.wait()
-        except TimeoutError:
-            raise UnavailableError(
-                "the tools are still being loaded", {"retryable": True}
-            ) from None
-
-    async def _live(self, open_tools: ToolOpener, app: ASGIApp) -> None:
-        await self._wanted.wait()
-        async with open_tools(app) as tools:
-            self._tools = tools
-            self._settled.set()
-            await self._leaving.wait()
-            self._tools = None
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tools = None
-        fault = None if task.cancelled() else task.exception()
-        if fault is not None:
-            log.error("the tools of %s could not be loaded or closed", TOOLS, exc_info=fault)
-        self._settled.set()
+        return self._lodging.guest
 
 
 class _Counter:
