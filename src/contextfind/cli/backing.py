@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.data import check_data
 from contextfind.cli.progress import progress
 from contextfind.cli.screen import complain, say, show, show_json, table
 from contextfind.domain.errors import (
@@ -44,7 +44,7 @@ def backup(
     """
     try:
         source = Path(settings_from(config, {"storage.path": data}).settings.storage.path)
-        _check_data(source)
+        check_data(source)
         with _explained(directory), progress() as told:
             saved = take_backup(source, directory, datetime.now(UTC), told)
     except Complaint as complaint:
@@ -86,14 +86,6 @@ def restore(
     done = f"{directory} is whole" if verify else f"{target.absolute()} is restored"
     say(f"{done}: {_what(manifest)}", style="green")
     _name_damaged(manifest)
-
-
-def _check_data(directory: Path) -> None:
-    if not (directory / FILE_NAME).is_file():
-        raise Complaint(
-            f"there is no data in {directory.absolute()}; name the directory with --data DIR",
-            ExitCode.USAGE,
-        )
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.data import check_data
 from contextfind.cli.opening import opened_rooms
 from contextfind.cli.screen import complain, show, show_json, table
 from contextfind.config.model import Settings
@@ -34,7 +34,7 @@ def compact(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        _check_data(Path(settings.storage.path))
+        check_data(Path(settings.storage.path))
         told = asyncio.run(_compacted(settings))
     except Complaint as complaint:
         complain(complaint, as_json=json)
@@ -46,14 +46,6 @@ def compact(
     for what, swept in told:
         made.add_row(what, str(swept.things or ""), str(swept.bytes))
     show(made)
-
-
-def _check_data(directory: Path) -> None:
-    if not (directory / FILE_NAME).is_file():
-        raise Complaint(
-            f"there is no data in {directory.absolute()}; name the directory with --data DIR",
-            ExitCode.USAGE,
-        )
 
 
 async def _compacted(settings: Settings) -> Sequence[tuple[str, Swept]]:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.data import check_data
 from contextfind.cli.progress import Told, progress, settle
 from contextfind.cli.screen import complain, say, show_json
 from contextfind.config.model import Settings
@@ -35,7 +35,7 @@ def reindex(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        _check_data(Path(settings.storage.path))
+        check_data(Path(settings.storage.path))
         with progress() as told:
             rebuilt = _rebuilt(settings, told, vectors=vectors)
         note = asyncio.run(settle(settings)) if vectors else ""
@@ -43,14 +43,6 @@ def reindex(
         complain(complaint, as_json=json)
         raise typer.Exit(complaint.exit_code) from complaint
     _show(rebuilt, note, as_json=json, vectors=vectors)
-
-
-def _check_data(directory: Path) -> None:
-    if not (directory / FILE_NAME).is_file():
-        raise Complaint(
-            f"there is no data in {directory.absolute()}; name the directory with --data DIR",
-            ExitCode.USAGE,
-        )
 
 
 def _rebuilt(settings: Settings, told: Told, *, vectors: bool) -> Rebuilt:

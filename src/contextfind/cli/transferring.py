@@ -10,9 +10,9 @@ from typing import Annotated, BinaryIO, Literal
 
 import typer
 
-from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
+from contextfind.cli.data import check_data
 from contextfind.cli.meter import meter
 from contextfind.cli.opening import opened_vault
 from contextfind.cli.outfile import STDOUT
@@ -59,7 +59,7 @@ def export(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        _check_data(Path(settings.storage.path))
+        check_data(Path(settings.storage.path))
         choice = Choice(account, vectors, compressed=file.suffix != PLAIN)
         totals = asyncio.run(_export(settings, file, choice))
     except Complaint as complaint:
@@ -115,14 +115,6 @@ def import_(  # noqa: PLR0913 - a command line is its options
         show_json(
             {name: getattr(totals, name) for name in Totals.__slots__}
             | {"written": brought.written}
-        )
-
-
-def _check_data(directory: Path) -> None:
-    if not (directory / FILE_NAME).is_file():
-        raise Complaint(
-            f"there is no data in {directory.absolute()}; name the directory with --data DIR",
-            ExitCode.USAGE,
         )
 
 
