@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import ContextType, Record
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Clock, SearchIndex
+from contextfind.ports.moves import missing
 from contextfind.ports.reindexing import ReindexedStore
 
 _MOST = 100_000  # memories that are looked at
@@ -86,9 +86,7 @@ class Census:
         scope = visible_to(identity, [uri])
         known = await self._store.known(Scope(scope.account, scope.user, (ROOT,)), [uri])
         if not known[0] and uri.scope_root not in (None, uri):
-            raise NotFoundError(
-                f"nothing is stored at {uri.text!r}", {"resource": uri.text, "type": "resource"}
-            )
+            raise missing(uri)
         extent = await self._store.extent(identity.account, uri, identity.user, _NAMED)
         lag = max(await self._store.position() - await self._index.position(), 0)
         return Consistency(extent.records, extent.lacking, extent.first, lag)

@@ -6,12 +6,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
-from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import Record
 from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import BlobStore, RecordStore
+from contextfind.ports.moves import missing
 from contextfind.retrieval.patterns import (
     FoundLine,
     Pattern,
@@ -132,9 +132,7 @@ class Matcher:
         whole = Scope(scope.account, scope.user, (ROOT,))
         below = await self._store.below(whole, uri, _MAX_BELOW)
         if not here and not below and uri.scope_root not in (None, uri):
-            raise NotFoundError(
-                f"nothing is stored at {uri.text!r}", {"resource": uri.text, "type": "resource"}
-            )
+            raise missing(uri)
         return below, len(below) == _MAX_BELOW
 
 
