@@ -95,14 +95,23 @@ class SummaryWorker:
             deepest = len(stale[0].uri.segments)  # a parent waits for its children's texts
             ready = [one for one in stale if len(one.uri.segments) == deepest]
             for account in sorted({one.account for one in ready}):
-                of_account = [one for one in ready if one.account == account]
-                try:
-                    await self._summarise(of_account)
-                # A summary that cannot be drafted is a fault of ours; no other account shall wait for it.
-                except (DamagedError, InvalidArgumentError) as fault:
-                    await self._pass_over(of_account, fault)
+                await self._summarise_all([one for one in ready if one.account == account])
         self._pulse.beat()
         return bool(stale)
+
+    async def _summarise_all(self, directories: Sequence[StaleDirectory]) -> None:
+        """Summarise directories of one account together; each alone where one of them cannot be.
+
+        A summary that cannot be drafted is a fault of ours; nobody else shall wait for it.
+        """
+        try:
+            await self._summarise(directories)
+        except (DamagedError, InvalidArgumentError) as fault:
+            if len(directories) == 1:
+                await self._pass_over(directories[0], fault)
+                return
+            for one in directories:
+                await self._summarise_all([one])
 
     async def _try_again(self) -> None:
         """Mark directories that the model owes a text, and may be asked about now, as stale."""
@@ -143,20 +152,11 @@ class SummaryWorker:
                 )
             )
 
-    async def _pass_over(
-        self, directories: Sequence[StaleDirectory], fault: ContextFindError
-    ) -> None:
-        """Leave the summaries of directories as they are, so that nobody waits for what will not come."""
-        first = directories[0]
-        _log.error(
-            "account %s: %d directories keep their old summaries, the first is %s: %s",
-            first.account,
-            len(directories),
-            first.uri.text,
-            fault,
-        )
-        done = Commit(first.account, self._desk.clock(), fresh=tuple(directories))
-        await self._desk.commit(done)
+    async def _pass_over(self, directory: StaleDirectory, fault: ContextFindError) -> None:
+        """Leave the summary of a directory as it is, so that nobody waits for what will not come."""
+        account, address = directory.account, directory.uri.text
+        _log.error("account %s: an old summary stays at %s: %s", account, address, fault)
+        await self._desk.commit(Commit(account, self._desk.clock(), fresh=(directory,)))
 
     async def _drafts(self, directories: Sequence[StaleDirectory]) -> list["_Summary"]:
         """Return what is to be written, in order; the first failure stops the others."""

@@ -198,6 +198,25 @@ async def test_a_summary_that_cannot_be_drafted_holds_up_nobody_else(
     assert "docs/bad: it is no text" in caplog.text
 
 
+async def test_a_directory_whose_summary_cannot_be_drafted_costs_its_neighbours_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refused: list[Uri] = []
+
+    def draft(uri: Uri, *rest: Any) -> Drafted:
+        if uri.name == "bad":
+            refused.append(uri)
+            raise InvalidArgumentError("it is no text")
+        return draft_directory(uri, *rest)
+
+    monkeypatch.setattr(summaries, "draft_directory", draft)
+    async with household() as house, asyncio.timeout(30):
+        # One ingest: their directories become stale together.
+        await house.add({"bad/a.md": "# Bad", "good/b.md": "# Good\n\nRollback."})
+        assert "Rollback" in await house.browser.overview(ANN, DOCS.child("good"))
+    assert refused
+
+
 async def test_settling_waits_for_the_position_that_belongs_to_the_backlog() -> None:
     store, index, pulse = LateStore(), MemoryIndex(WordTokenizer()), Pulse()
     draft = RecordDraft(DOCS.child("a.md"), Level.DETAIL, ContextType.RESOURCE, "a", ())
