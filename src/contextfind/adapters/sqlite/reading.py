@@ -1,6 +1,5 @@
 """What the readers' threads do: each function is one question in one state of the data."""
 
-import contextlib
 import logging
 import sqlite3
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from contextfind.adapters.sqlite.conditions import (
     unowned_by_others,
     within,
 )
+from contextfind.adapters.sqlite.database import is_damage
 from contextfind.adapters.sqlite.rows import (
     PASSAGE_COLUMNS,
     RECORD_COLUMNS,
@@ -267,7 +267,9 @@ def salvage_changes(connection: sqlite3.Connection, after: int, limit: int) -> l
     for position, record in log:
         try:
             changes += read_changes(connection, position - 1, 1, 1)
-        except (sqlite3.DatabaseError, DamagedError):
+        except (sqlite3.DatabaseError, DamagedError) as error:
+            if isinstance(error, sqlite3.DatabaseError) and not is_damage(error):
+                raise  # a disk that is busy or refuses says nothing of the record
             changes.append(Change(position, RecordId(record), None))
             lost.append(record)
     if lost:
@@ -282,9 +284,13 @@ def salvage_pending(connection: sqlite3.Connection, limit: int) -> list[PendingT
     for place in ids.fetchall():
         if len(texts) >= limit:
             break
-        with contextlib.suppress(sqlite3.DatabaseError):
+        try:
             row = connection.execute(_PASSAGE, place).fetchone()
-            texts.setdefault(row[-1], passage_of(row).embedded_text)
+        except sqlite3.DatabaseError as error:
+            if not is_damage(error):
+                raise
+            continue
+        texts.setdefault(row[-1], passage_of(row).embedded_text)
     return [PendingText(digest, text) for digest, text in texts.items()]
 
 

@@ -3,11 +3,13 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME, Database
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.reading import salvage_changes
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import DamagedError
 from contextfind.domain.identity import Identity
@@ -52,6 +54,22 @@ async def test_what_cannot_be_read_counts_as_gone_and_all_else_is_followed(tmp_p
     texts = await store.pending(3 * FILES)
     assert len(texts) == 3 * FILES - len(gone)
     await store.aclose()
+
+
+class Locked(sqlite3.Connection):
+    """A database that somebody else holds whenever passages are read."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if "passages p" in sql and "text" in sql:
+            raise sqlite3.OperationalError("database is locked")
+        return super().execute(sql, parameters)
+
+
+async def test_a_database_that_is_busy_makes_no_record_count_as_gone(tmp_path: Path) -> None:
+    await filled(tmp_path)
+    locked = pytest.raises(sqlite3.OperationalError, match="locked")
+    with closing(sqlite3.connect(tmp_path / FILE_NAME, factory=Locked)) as connection, locked:
+        salvage_changes(connection, 0, 10)
 
 
 async def test_who_asks_for_it_is_told_what_to_do(tmp_path: Path) -> None:
