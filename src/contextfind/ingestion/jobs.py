@@ -24,6 +24,9 @@ from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
 
+_ENDING_SECONDS = (
+    5.0  # that whoever cancels waits until it is stored; on a full disk it goes on behind
+)
 _ROOM_SECONDS = 1.0  # between two looks whether a disk takes something again
 
 
@@ -182,7 +185,8 @@ class Jobs:
             stopped = replace(
                 running.job, state=JobState.CANCELLED, error="cancelled by the caller"
             )
-            await self._end(running, stopped)
+            running.task = asyncio.create_task(self._end(running, stopped))
+            await asyncio.wait([running.task], timeout=_ENDING_SECONDS)
         return running.job
 
     def under_way(self) -> Mapping[JobState, int]:

@@ -178,6 +178,36 @@ async def test_the_end_of_a_job_is_saved_as_soon_as_there_is_room(
             await asyncio.sleep(0.01)
 
 
+async def test_cancelling_on_a_full_disk_ends_soon_and_is_saved_when_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "_ROOM_SECONDS", 0.01)
+    monkeypatch.setattr(jobs, "_ENDING_SECONDS", 0.05)
+
+    class Endless(MemorySource):
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            reading.set()
+            await asyncio.Event().wait()
+            return await super().read(paths)
+
+    reading = asyncio.Event()
+    async with household() as house:
+        store = FullDisk()
+        house.jobs._store = store
+        house.folders.sources["/docs"] = Endless({"a.md": b"the quokka"}, "docs")
+        job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+        await reading.wait()
+        store.refusals = 1_000_000
+        async with asyncio.timeout(10):
+            await house.jobs.cancel(ANN, job.id)
+        store.refusals = 0
+        while await store.unfinished():  # noqa: ASYNC110 - nobody tells of the store
+            await asyncio.sleep(0.01)
+        saved = await store.get(ANN, job.id)
+        assert saved is not None
+        assert saved.state is JobState.CANCELLED
+
+
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
     upload = await house.uploads.put(ANN, "note.md", b"text")
     job = await house.adding.add_resource(ANN, AddRequest(upload=upload))
