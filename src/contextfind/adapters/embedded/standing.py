@@ -87,7 +87,11 @@ class StandingIndex:
         """See `RebuildableIndex.rebuild`."""
         async with self._building:
             self._changing = True
-            fresh = await self._begun()
+            try:
+                fresh = await self._begun()
+            except BaseException:
+                self._changing = False
+                raise
             try:
                 refused = await self._catch_up(fresh, log, step)
                 await fresh.rest()  # merged and with its graphs: nobody's finds get slower by it

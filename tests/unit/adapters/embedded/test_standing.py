@@ -185,3 +185,24 @@ async def test_two_that_ask_at_once_have_it_built_one_after_the_other(tmp_path: 
     await asyncio.gather(*(index.rebuild(Log(changes(50)), quiet) for _ in range(2)))
     assert await ids(index) == list(range(1, 51))
     await index.aclose()
+
+
+async def test_a_new_index_that_cannot_be_opened_leaves_the_log_to_be_forgotten(
+    tmp_path: Path,
+) -> None:
+    full = False
+
+    async def opening(place: Path) -> EmbeddedIndex:
+        if full:
+            raise OSError(28, "no space left on device")
+        return await EmbeddedIndex.open(place, DIMENSION, "tests", SimpleTokenizer(), RULES)
+
+    index = await StandingIndex.open(tmp_path / "index", opening)
+    await index.follow(changes(10))
+    await index.aclose()
+    index = await StandingIndex.open(tmp_path / "index", opening)
+    full = True
+    with pytest.raises(OSError, match="no space"):
+        await index.rebuild(Log(changes(10)), quiet)
+    assert index.kept == 10
+    await index.aclose()
