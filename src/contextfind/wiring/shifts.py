@@ -40,7 +40,7 @@ class Shift:
         while True:
             begun = loop.time()
             (end,) = await asyncio.gather(self._work(), return_exceptions=True)
-            if not isinstance(end, Exception):
+            if end is None:
                 return
             if loop.time() - begun > _LONGEST_PAUSE:
                 pause = _FIRST_PAUSE

@@ -52,3 +52,29 @@ async def test_a_worker_that_fell_over_begins_again_after_a_pause_that_grows(
         await shift.task
     assert worker.ended
     assert shift.standing == "stopped; the log says why"
+
+
+async def test_a_worker_whose_own_wait_was_cancelled_begins_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    at_work = asyncio.Event()
+    begun = 0
+
+    async def work() -> None:
+        nonlocal begun
+        begun += 1
+        if begun == 1:
+            raise asyncio.CancelledError  # as of an executor that was shut down
+        at_work.set()
+        await asyncio.Event().wait()
+
+    async def sleep(seconds: float) -> None:
+        assert seconds == 1
+
+    with caplog.at_level(logging.ERROR):
+        shift = Shift("follower", work, sleep)
+        await asyncio.wait_for(at_work.wait(), 10)
+    assert "worker follower stopped" in caplog.text
+    shift.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await shift.task
