@@ -1,7 +1,7 @@
 """What every record store promises, sentence by sentence."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Literal
@@ -29,7 +29,7 @@ from contextfind.domain.filters import (
 from contextfind.domain.records import ContextType, Level, Record, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.reindexing import Extent
+from contextfind.ports.reindexing import Extent, Part
 from contextfind.ports.store import (
     Backlog,
     Commit,
@@ -99,6 +99,18 @@ def folder(path: str, *texts: str) -> RecordDraft:
 
 def writing(*drafts: RecordDraft, account: str = "acme") -> Commit:
     return Commit(account, NOON, put=drafts)
+
+
+def part(path: str) -> Part:
+    return Part("acme", at(path), "ann")
+
+
+async def in_steps(
+    step: Callable[[Part, Uri | None, int], Awaitable[Uri | None]], of: Part
+) -> None:
+    before = await step(of, None, 1)
+    while before is not None:
+        before = await step(of, before, 1)
 
 
 async def only(store: Store, path: str, account: str = "acme") -> Record:
@@ -646,12 +658,34 @@ async def test_a_part_of_the_tree_is_logged_again_but_not_what_others_own(store:
     await store.commit(writing(*(draft(name, name) for name in names)))
     await store.commit(writing(draft("resources/d/a", "x"), account="bolt"))
     before = await store.position()
-    assert await store.log_again("acme", at("resources/d"), "ann") == before + 2
+    await in_steps(store.log_again, part("resources/d"))
     again = [change.record for change in await store.changes(before, 9)]
-    assert paths([record for record in again if record]) == names[:2]
-    before = await store.position()
-    assert await store.log_again("acme", ROOT, "ann") == before + 4
-    assert await store.log_again("acme", at("resources/none"), "ann") == before + 4
+    assert sorted(paths([record for record in again if record])) == names[:2]
+    await in_steps(store.log_again, Part("acme", ROOT, "ann"))
+    assert await store.position() == before + 2 + 4
+    await in_steps(store.log_again, part("resources/none"))
+    assert await store.position() == before + 2 + 4
+
+
+async def test_a_step_looks_at_so_many_addresses_and_the_next_one_goes_on_before_them(
+    store: Store,
+) -> None:
+    files = [f"resources/d/{name}" for name in "abc"]
+    beside = ["resources/d!", "resources/d0", "resources/dd/a"]  # none of them lies in it
+    await store.commit(writing(*(draft(path, path) for path in [*files, *beside])))
+    overview = draft("resources/d", "all of it", level=Level.OVERVIEW)
+    await store.commit(writing(folder("resources/d"), overview))
+    whole = part("resources/d")
+    stood, before = await store.position(), await store.log_again(whole, None, 2)
+    met: list[str] = []
+    while before is not None:
+        logged = [change.record for change in await store.changes(stood, 9)]
+        step = {record.uri.text.removeprefix("viking://") for record in logged if record}
+        assert len(step) <= 2
+        met += sorted(step, reverse=True)
+        stood = await store.position()
+        before = await store.log_again(whole, before, 2)
+    assert met == [*reversed(files), "resources/d"]
 
 
 async def test_the_extent_of_a_part_of_the_tree_counts_and_names_what_lacks_vectors(
@@ -664,19 +698,19 @@ async def test_the_extent_of_a_part_of_the_tree_counts_and_names_what_lacks_vect
     ]
     await store.commit(writing(*parts, draft("resources/d/empty"), draft("user/ben/n", "y")))
     await store.add_vectors([(digests(parts[1])[0], unit(1))])
-    assert await store.extent("acme", at("resources/d"), "ann", 9) == Extent(
-        2, 1, [at("resources/d/a")]
-    )
-    assert await store.extent("acme", ROOT, "ann", 1) == Extent(3, 2, [at("resources/d/a")])
-    assert await store.extent("bolt", ROOT, "ann", 9) == Extent(0, 0, [])
+    assert await store.extent(part("resources/d"), 9) == Extent(2, 1, [at("resources/d/a")])
+    assert await store.extent(Part("acme", ROOT, "ann"), 1) == Extent(3, 2, [at("resources/d/a")])
+    assert await store.extent(Part("bolt", ROOT, "ann"), 9) == Extent(0, 0, [])
 
 
-async def test_directories_below_an_address_are_marked_stale(store: Store) -> None:
-    put = (folder("resources/d/a"), folder("resources/d/b"), folder("user/ben/n"))
-    await store.commit(writing(*put, draft("resources/d/a/f", "x")))
-    assert await store.mark_stale("acme", at("resources/d/b"), "ann") == 1
-    assert await store.mark_stale("acme", ROOT, "ann") == 2
-    assert paths(await store.stale(9)) == ["resources/d/a", "resources/d/b"]
+async def test_directories_of_a_part_are_marked_stale_those_inside_first(store: Store) -> None:
+    put = [folder(f"resources/d{rest}") for rest in ("", "/a", "/b", "/b/c")]
+    await store.commit(writing(*put, folder("user/ben/n"), draft("resources/d/a/f", "x")))
+    await in_steps(store.mark_stale, part("resources/d/b"))
+    assert paths(await store.stale(9)) == ["resources/d/b/c", "resources/d/b"]
+    await in_steps(store.mark_stale, Part("acme", ROOT, "ann"))
+    marked = sorted(await store.stale(9), key=lambda stale: stale.mark)
+    assert paths(marked) == [f"resources/d{rest}" for rest in ("/b/c", "/b", "/a", "")]
 
 
 async def test_the_fingerprint_is_remembered(store: Store) -> None:

@@ -13,12 +13,14 @@ from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
 from contextfind.ports import Job
 from contextfind.ports.index import RebuildableIndex
-from contextfind.ports.reindexing import ReindexedStore
+from contextfind.ports.reindexing import Part, ReindexedStore
 
 Mode = Literal["vectors_only", "semantic_and_vectors", "prune_orphans"]
 
 _KIND = "admin_reindex"  # as clients ask for it with `task_type`
 _LOOKED_AT = 200  # newest tasks of a caller; older ones have ended long ago
+_Step = Callable[[Part, Uri | None, int], Awaitable[Uri | None]]
+_STEP = 1_000  # addresses: some 10 ms in which nobody else can write
 _NAMED = 20  # addresses that an answer names
 
 
@@ -77,16 +79,17 @@ class Reindexing:
         course.leave()  # it changes no record: nobody waits for it
         desk, who, under = self._desk, job.identity, self.place(job)
         begun = desk.timer()
+        part = Part(who.account, under, who.user)
         if job.spec["mode"] == "semantic_and_vectors":
-            await desk.store.mark_stale(who.account, under, who.user)
+            await self._step_by_step(desk.store.mark_stale, part)
         if job.spec["whole"]:
             await self._build(course)
         else:
             await course.note("indexing again")
-            await desk.store.log_again(who.account, under, who.user)
+            await self._step_by_step(desk.store.log_again, part)
         await course.note("settling")
         settled = await desk.settling.settle(who.account, under, None, who.user)
-        extent = await desk.store.extent(who.account, under, who.user, _NAMED)
+        extent = await desk.store.extent(part, _NAMED)
         notes = [settled.note] if settled.note else []
         return {
             "scanned_records": extent.records,
@@ -98,6 +101,12 @@ class Reindexing:
 
     async def ended(self, job: Job) -> None:
         """See `Errand.ended`; nothing is left."""
+
+    async def _step_by_step(self, step: _Step, part: Part) -> None:
+        before = await step(part, None, _STEP)
+        while before is not None:
+            await self._desk.give_way()
+            before = await step(part, before, _STEP)
 
     async def _build(self, course: Course) -> None:
         store = self._desk.store

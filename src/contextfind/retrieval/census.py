@@ -10,7 +10,7 @@ from contextfind.domain.scope import Scope, visible_to
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Clock, SearchIndex
 from contextfind.ports.moves import missing
-from contextfind.ports.reindexing import ReindexedStore
+from contextfind.ports.reindexing import Part, ReindexedStore
 
 _MOST = 100_000  # memories that are looked at
 _NAMED = 20  # addresses that an answer names
@@ -87,7 +87,7 @@ class Census:
         known = await self._store.known(Scope(scope.account, scope.user, (ROOT,)), [uri])
         if not known[0] and uri.scope_root not in (None, uri):
             raise missing(uri)
-        extent = await self._store.extent(identity.account, uri, identity.user, _NAMED)
+        extent = await self._store.extent(Part(identity.account, uri, identity.user), _NAMED)
         lag = max(await self._store.position() - await self._index.position(), 0)
         return Consistency(extent.records, extent.lacking, extent.first, lag)
 

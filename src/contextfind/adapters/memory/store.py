@@ -14,7 +14,7 @@ from contextfind.domain.records import Level, Passage, Record, RecordId, Vector,
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.housekeeping import NameKeys, key_of
-from contextfind.ports.reindexing import Extent
+from contextfind.ports.reindexing import Extent, Part
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -73,36 +73,41 @@ class MemoryRecordStore:
         await self._ring()
         return tree.position
 
-    async def log_again(self, account: str, under: Uri, user: str) -> int:
+    async def log_again(self, part: Part, before: Uri | None, limit: int) -> Uri | None:
         """See `ReindexedStore.log_again`."""
-        for record in self._seen(account, under, user):
+        stretch = self._stretch(part, before, limit)
+        for record in stretch:
             self._tree.note(record.id)
         await self._ring()
-        return self._tree.position
+        return stretch[0].uri if stretch else None
 
-    async def mark_stale(self, account: str, under: Uri, user: str) -> int:
+    async def mark_stale(self, part: Part, before: Uri | None, limit: int) -> Uri | None:
         """See `ReindexedStore.mark_stale`."""
-        seen = self._seen(account, under, user)
-        directories = [record.uri for record in seen if record.level is Level.ABSTRACT]
-        for uri in directories:
-            self._tree.mark_stale(account, uri)
-        return len(directories)
+        stretch = self._stretch(part, before, limit)
+        for record in reversed(stretch):
+            if record.level is Level.ABSTRACT:
+                self._tree.mark_stale(part.account, record.uri)
+        return stretch[0].uri if stretch else None
 
-    async def extent(self, account: str, under: Uri, user: str, most: int) -> Extent:
+    async def extent(self, part: Part, most: int) -> Extent:
         """See `ReindexedStore.extent`."""
         tree = self._tree
-        held = [one for one in self._seen(account, under, user) if tree.passages.get(one.id)]
+        held = [one for one in self._seen(part) if tree.passages.get(one.id)]
         lacking = [record.uri for record in held if tree.lacking(record.id)]
         return Extent(len(held), len(lacking), sorted(set(lacking))[:most])
 
-    def _seen(self, account: str, under: Uri, user: str) -> Sequence[Record]:
-        """Return the records of a part of the tree, in the order they came."""
-        tree = self._tree
+    def _stretch(self, part: Part, before: Uri | None, limit: int) -> Sequence[Record]:
+        """Return the records at the last `limit` addresses of a part before one, by address, then level."""
+        seen = [one for one in self._seen(part) if before is None or one.uri < before]
+        last = sorted({record.uri for record in seen})[-limit:]
+        return [record for record in seen if record.uri in last]
+
+    def _seen(self, part: Part) -> Sequence[Record]:
+        """Return the records of a part of the tree, by address, then level."""
         return [
-            tree.records[one]
-            for one in sorted(tree.records)
-            if _counts(tree.records[one].account, tree.records[one].uri, account, user)
-            and tree.records[one].uri.is_under(under)
+            record
+            for record in self._tree.under(part.account, part.under)
+            if _counts(record.account, record.uri, None, part.user)
         ]
 
     async def pending(self, limit: int) -> Sequence[PendingText]:

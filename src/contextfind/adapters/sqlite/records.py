@@ -10,7 +10,7 @@ from contextfind.domain.filters import Filter
 from contextfind.domain.records import Passage, Record, RecordId, Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
-from contextfind.ports.reindexing import Extent
+from contextfind.ports.reindexing import Extent, Part
 from contextfind.ports.store import (
     CHANGE_PASSAGES,
     Backlog,
@@ -49,19 +49,17 @@ class SqliteRecordStore:
         """See `RecordStore.embed_again`."""
         return await self._database.write(lambda c: committing.embed_again(c, ids))
 
-    async def log_again(self, account: str, under: Uri, user: str) -> int:
+    async def log_again(self, part: Part, before: Uri | None, limit: int) -> Uri | None:
         """See `ReindexedStore.log_again`."""
-        return await self._database.write(lambda c: reindexing.log_again(c, account, under, user))
+        return await self._database.write(lambda c: reindexing.log_again(c, part, before, limit))
 
-    async def mark_stale(self, account: str, under: Uri, user: str) -> int:
+    async def mark_stale(self, part: Part, before: Uri | None, limit: int) -> Uri | None:
         """See `ReindexedStore.mark_stale`."""
-        return await self._database.write(lambda c: reindexing.mark_stale(c, account, under, user))
+        return await self._database.write(lambda c: reindexing.mark_stale(c, part, before, limit))
 
-    async def extent(self, account: str, under: Uri, user: str, most: int) -> Extent:
+    async def extent(self, part: Part, most: int) -> Extent:
         """See `ReindexedStore.extent`."""
-        return await self._database.read(
-            lambda c: reindexing.read_extent(c, account, under, user, most)
-        )
+        return await self._database.read(lambda c: reindexing.read_extent(c, part, most))
 
     async def pending(self, limit: int) -> Sequence[PendingText]:
         """See `RecordStore.pending`."""
