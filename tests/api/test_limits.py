@@ -10,11 +10,18 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
-from starlette.types import Message, Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from contextfind.domain.errors import DeadlineExceededError
+from contextfind.domain.errors import (
+    DeadlineExceededError,
+    ResourceExhaustedError,
+    UnavailableError,
+)
 from contextfind.domain.filter_text import MAX_DEPTH, MAX_NODES
 from contextfind.domain.identity import Identity
+from contextfind.server.app import create_app
 from contextfind.server.limits import BodyLimit, Pace
 from contextfind.server.rules import ServerRules
 from contextfind.server.wire.find import MAX_TAGS, MAX_TARGETS
@@ -24,6 +31,7 @@ from tests.api.fake_house import FakeHouse
 ANN, ZOE, ROOT = {"X-API-Key": "cf_ann"}, {"X-API-Key": "cf_zoe"}, {"X-API-Key": "root"}
 READ, WRITE = "/api/v1/content/read", "/api/v1/content/write"
 UPLOAD, ADD, WAIT = "/api/v1/resources/temp_upload", "/api/v1/resources", "/api/v1/system/wait"
+JSON = {"Content-Type": "application/json"}
 NEVER = 3_600.0
 
 
@@ -138,7 +146,7 @@ async def test_a_failure_gives_its_place_back() -> None:
 class Sender:
     """The other end of one request: what it sends, and what it is answered."""
 
-    def __init__(self, *chunks: bytes, path: str = FIND) -> None:
+    def __init__(self, *chunks: bytes, path: str = FIND, account: str = "") -> None:
         self.chunks = list(chunks)
         self.status: int | None = None
         self.scope: Scope = {
@@ -148,7 +156,7 @@ class Sender:
             "query_string": b"",
             "headers": [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")],
             "client": ("127.0.0.1", 1),
-            "state": {},
+            "state": {"identity": Identity(account, "ann", "user")} if account else {},
         }
 
     async def receive(self) -> Message:
@@ -188,11 +196,11 @@ async def test_a_slow_sender_takes_no_place_in_the_house() -> None:
 
 async def test_bodies_of_many_requests_together_have_a_bound_and_uploads_have_their_own() -> None:
     limit = BodyLimit(reading, ServerRules(max_body_bytes=1_000, max_upload_bytes=1_000))
-    held = [Sender(b"x" * 1_000) for _ in range(8)]
+    held = [Sender(b"x" * 1_000, account=name) for name in ["acme"] * 4 + ["zoo"] * 4]
     tasks = [asyncio.create_task(limit(one.scope, one.receive, one.send)) for one in held]
     await asyncio.sleep(0)
-    late = Sender(b"x")
-    with pytest.raises(Exception, match="as many request bodies as it has room for"):
+    late = Sender(b"x", account="late")
+    with pytest.raises(UnavailableError, match="as many request bodies as it has room for"):
         await limit(late.scope, late.receive, late.send)
     upload = Sender(b"x" * 1_000, path=UPLOAD)
     tasks.append(asyncio.create_task(limit(upload.scope, upload.receive, upload.send)))
@@ -206,6 +214,53 @@ async def test_bodies_of_many_requests_together_have_a_bound_and_uploads_have_th
     await asyncio.sleep(0)
     assert not waiting.done()
     waiting.cancel()
+
+
+async def test_bodies_of_one_account_leave_a_quarter_of_the_room_to_the_others() -> None:
+    limit = BodyLimit(reading, ServerRules(max_body_bytes=1_000))
+    held = [Sender(b"x" * 1_000, account="acme") for _ in range(6)]
+    tasks = [asyncio.create_task(limit(one.scope, one.receive, one.send)) for one in held]
+    await asyncio.sleep(0)
+    for _ in range(2):  # who is refused gives back what it brought
+        late = Sender(b"x" * 1_000, account="acme")
+        with pytest.raises(ResourceExhaustedError, match="requests of your account") as refused:
+            await limit(late.scope, late.receive, late.send)
+        assert refused.value.details == {"retry_after_seconds": 1, "retryable": True}
+    others = [Sender(b"x" * 1_000, account="zoo") for _ in range(2)]
+    tasks += [asyncio.create_task(limit(one.scope, one.receive, one.send)) for one in others]
+    await asyncio.sleep(0)
+    assert not any(task.done() for task in tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_what_a_tool_asks_counts_no_body_again_that_was_counted_at_mcp() -> None:
+    @asynccontextmanager
+    async def passing_on(app: ASGIApp) -> AsyncIterator[ASGIApp]:
+        async def tools(scope: Scope, receive: Receive, send: Send) -> None:
+            request = Request(scope, receive)
+            way = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as inside:
+                answer = await inside.post(FIND, content=await request.body(), headers=JSON)
+            await Response(answer.content)(scope, receive, send)
+
+        yield tools
+
+    house = FakeHouse()
+    house.finder.seconds = NEVER
+    rules = ServerRules(max_body_bytes=1_000, answer_seconds=NEVER)
+    async with calling(create_app(house.open, rules, open_tools=passing_on)) as http:
+        bodies = [{"query": f"{at}".ljust(900)} for at in range(6)]
+        under_way = [asyncio.create_task(http.post("/mcp", json=body)) for body in bodies]
+        async with asyncio.timeout(30):
+            while len(house.finder.asked) < len(bodies):
+                assert not any(one.done() for one in under_way)
+                await asyncio.sleep(0.01)
+        assert len(house.finder.asked) == len(bodies)
+        for one in under_way:
+            one.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
 
 
 @pytest.mark.parametrize(

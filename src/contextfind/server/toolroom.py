@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contextfind.domain.errors import UnavailableError, UnimplementedError
+from contextfind.server.limits import counted
 from contextfind.server.lodging import Lodging
 
 TOOLS = "/mcp"
@@ -43,7 +44,7 @@ class Toolroom:
         @asynccontextmanager
         async def when_wanted() -> AsyncIterator[ASGIApp]:
             await self._wanted.wait()
-            async with open_tools(app) as tools:
+            async with open_tools(counted(app)) as tools:
                 yield tools
 
         async with self._lodging.held_open(when_wanted):
