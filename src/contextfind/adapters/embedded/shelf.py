@@ -158,7 +158,7 @@ class Shelf:
         """Go on in another directory, in the place of what lies there.
 
         Raises:
-            OSError: the disk refuses; it goes on where it was.
+            OSError: the disk refuses; it goes on where it was, and what lay there lies there.
 
         """
         with self._using:
@@ -167,8 +167,13 @@ class Shelf:
             if directory.exists():
                 directory.rename(aside)
             reached(FaultPoint.MID_SWAP)
-            if self._directory.exists():  # nothing was written yet, else
-                self._directory.rename(directory)
+            try:
+                if self._directory.exists():  # nothing was written yet, else
+                    self._directory.rename(directory)
+            except OSError:
+                if aside.exists():
+                    aside.rename(directory)
+                raise
             self._directory = directory
         shutil.rmtree(aside, ignore_errors=True)
 

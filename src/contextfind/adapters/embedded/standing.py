@@ -9,6 +9,7 @@ from pathlib import Path
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.shelf import ASIDE
+from contextfind.domain.errors import UnavailableError
 from contextfind.domain.records import RecordId
 from contextfind.ports.hits import Hits
 from contextfind.ports.index import ChangeLog, Dialogue, Probe, Result, Step, handed_over
@@ -86,6 +87,7 @@ class StandingIndex:
     async def rebuild(self, log: ChangeLog, step: Step) -> Sequence[RecordId]:
         """See `RebuildableIndex.rebuild`."""
         async with self._building:
+            await self._come_home()
             self._changing = True
             try:
                 fresh = await self._begun()
@@ -110,6 +112,26 @@ class StandingIndex:
         if self._handing_over is not None:
             await asyncio.wait([self._handing_over])
         await self._index.aclose()
+
+    async def _come_home(self) -> None:
+        """Let what answers lie in the directory, in case it could not when it was built: its place is needed.
+
+        Raises:
+            UnavailableError: it still cannot, and goes on where it is.
+
+        """
+        if self._handing_over is not None:  # of somebody who was cancelled
+            await asyncio.wait([self._handing_over])
+        if not self._changing:
+            return
+        try:
+            await self._index.move(self._directory)
+        except OSError as error:
+            raise UnavailableError(
+                f"the disk does not let the search index that was built last take its place: {error}",
+                {"retryable": True},
+            ) from error
+        self._changing = False
 
     async def _begun(self) -> EmbeddedIndex:
         beside = _beside(self._directory)
@@ -141,7 +163,8 @@ class StandingIndex:
             await fresh.move(self._directory)
         except OSError as error:
             _log.warning(
-                "the new search index stays where it was built until the next start: %s", error
+                "the new search index stays where it was built until the next one is, or the next start: %s",
+                error,
             )
             return
         self._changing = False

@@ -1,6 +1,7 @@
 """An index built anew beside itself: nobody notices, whatever happens meanwhile."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -206,3 +207,97 @@ async def test_a_new_index_that_cannot_be_opened_leaves_the_log_to_be_forgotten(
         await index.rebuild(Log(changes(10)), quiet)
     assert index.kept == 10
     await index.aclose()
+
+
+class StubbornDisk:
+    """Renames no directory that was built beside another, as long as it `refuses`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.refuses = True
+        rename = Path.rename
+
+        def stubborn(place: Path, target: Path) -> Path:
+            if self.refuses and place.name.endswith(".new"):
+                raise OSError(13, "permission denied")
+            return rename(place, target)
+
+        monkeypatch.setattr(Path, "rename", stubborn)
+
+
+async def test_one_that_cannot_take_its_place_answers_and_the_old_one_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = await opened(tmp_path / "index")
+    await index.follow(changes(300))
+    await index.tidy()
+    await index.rest()
+    before = await asyncio.to_thread(names, tmp_path / "index")
+    StubbornDisk(monkeypatch)
+    await index.rebuild(Log(changes(300)[1:]), quiet)
+    assert await ids(index) == list(range(2, 301))
+    assert index.kept == 0  # what lies in the place of the index needs the log
+    assert await asyncio.to_thread(names, tmp_path / "index") == before
+    await index.aclose()
+    again = await opened(tmp_path / "index")
+    assert await ids(again) == list(range(1, 301))
+    await again.aclose()
+
+
+async def test_the_next_building_first_lets_the_last_one_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = await opened(tmp_path / "index")
+    await index.follow(changes(300))
+    disk = StubbornDisk(monkeypatch)
+    log = Log(changes(300)[1:])
+    await index.rebuild(log, quiet)
+    with pytest.raises(UnavailableError, match="take its place"):
+        await index.rebuild(log, quiet)
+    log.kept += changes(1, 301)
+    await index.follow(log.kept)  # merged and written where it lies
+    await index.tidy()
+    await index.rest()
+    assert await ids(index) == list(range(2, 302))
+    disk.refuses = False
+    await index.rebuild(log, quiet)
+    assert await ids(index) == list(range(2, 302))
+    await index.aclose()
+    assert await asyncio.to_thread(names, tmp_path) == ["index"]
+    again = await opened(tmp_path / "index")
+    assert (await again.position(), await ids(again)) == (301, list(range(2, 302)))
+    await again.aclose()
+
+
+async def test_a_building_waits_for_the_change_of_one_whose_caller_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = await opened(tmp_path / "index")
+    await index.follow(changes(50))
+    moving, may_move = threading.Event(), threading.Event()
+    rename = Path.rename
+
+    def slow(place: Path, target: Path) -> Path:
+        if place.name.endswith(".new") and not moving.is_set():
+            moving.set()
+            may_move.wait(30)
+        return rename(place, target)
+
+    monkeypatch.setattr(Path, "rename", slow)
+    first = asyncio.create_task(index.rebuild(Log(changes(50)), quiet))
+    await asyncio.to_thread(moving.wait, 30)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    broken = Log([])
+    broken.faults = 1
+    second = asyncio.create_task(index.rebuild(broken, quiet))
+    await asyncio.sleep(0.05)  # in which it would take the place of the first
+    may_move.set()
+    with pytest.raises(UnavailableError, match="does not answer"):
+        await second
+    assert await ids(index) == list(range(1, 51))
+    assert await asyncio.to_thread(names, tmp_path) == ["index"]
+    await index.aclose()
+    again = await opened(tmp_path / "index")
+    assert await ids(again) == list(range(1, 51))
+    await again.aclose()
