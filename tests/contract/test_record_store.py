@@ -829,6 +829,14 @@ async def test_below_goes_to_any_depth_by_address(store: Store) -> None:
         "resources/d/e",
     ]
     assert await store.below(ANN, ROOT, 10, 1) == []
+    pages = [await store.below(ANN, at("resources"), 2, 2)]
+    while pages[-1]:
+        pages.append(await store.below(ANN, at("resources"), 2, 2, pages[-1][-1].uri))
+    assert [paths(page) for page in pages] == [
+        ["resources/d", "resources/d-e"],
+        ["resources/d/e", "resources/d/e-f"],
+        [],
+    ]
 
 
 async def test_a_scope_shows_only_its_account_its_user_and_its_targets(store: Store) -> None:
@@ -851,6 +859,8 @@ async def test_a_scope_shows_only_its_account_its_user_and_its_targets(store: St
     narrow = Scope("acme", "ann", (at("resources/d"), at("user/ann/memories")))
     inside = {"user/ann/memories/a", "resources/d/e"}
     assert set(paths(await store.below(narrow, ROOT, 99))) == inside
+    later = await store.below(narrow, ROOT, 99, after=at("resources/d/e"))
+    assert paths(later) == ["user/ann/memories/a"]
     assert set(paths(await store.select(narrow, Everything(), 99))) == inside
     assert await store.children(narrow, at("resources")) == []
     asked = [at("resources"), at("resources/c"), at("resources/d/e"), at("user/ben"), ROOT]

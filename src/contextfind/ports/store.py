@@ -233,11 +233,17 @@ class RecordStore(Protocol):
         ...
 
     async def below(
-        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+        self,
+        scope: Scope,
+        directory: Uri,
+        limit: int,
+        depth: int | None = None,
+        after: Uri | None = None,
     ) -> Sequence[Record]:
         """Return at most `limit` files (L2) and directories (their L0), by address.
 
-        At most `depth` levels below the directory; None is any.
+        At most `depth` levels below the directory; None is any. after: the last address of the answer before,
+        None to begin.
         """
         ...
 

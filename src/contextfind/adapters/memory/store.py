@@ -165,11 +165,16 @@ class MemoryRecordStore:
         return sorted(listed, key=lambda record: record.name)[offset:end]
 
     async def below(
-        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+        self,
+        scope: Scope,
+        directory: Uri,
+        limit: int,
+        depth: int | None = None,
+        after: Uri | None = None,
     ) -> Sequence[Record]:
         """See `RecordStore.below`."""
         floor = len(directory.segments)
-        inside = [r for r in self._listed(scope, directory) if r.uri != directory]
+        inside = [r for r in self._listed(scope, directory) if r.uri > (after or directory)]
         near = [r for r in inside if depth is None or len(r.uri.segments) - floor <= depth]
         return near[:limit]
 

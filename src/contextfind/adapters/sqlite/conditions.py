@@ -87,12 +87,16 @@ def at_or_below(directory: Uri) -> Condition:
     return Condition(f"(uri = ? OR {inside.sql})", (directory.text, *inside.values))
 
 
-def below(directory: Uri) -> Condition:
-    """Return the condition that the address lies strictly below `directory`."""
+def below(directory: Uri, after: Uri | None = None) -> Condition:
+    """Return the condition that the address lies strictly below `directory`, and behind `after`.
+
+    One range: with a second lower bound beside it, SQLite may begin at the wrong one.
+    """
+    last = max(directory, after or directory)
     # The character after the slash is 0: every address that starts with `folder` is less.
     return Condition(
         "(uri >= ? AND uri < ? AND uri <> ?)",
-        (directory.folder, directory.folder[:-1] + "0", directory.text),
+        (max(directory.folder, last.text), directory.folder[:-1] + "0", last.text),
     )
 
 

@@ -95,16 +95,18 @@ def read_below(
     directory: Uri,
     limit: int,
     depth: int | None = None,
+    after: Uri | None = None,
 ) -> list[Record]:
     """Return files and directories, by address."""
     slashes = "length(uri) - length(replace(uri, '/', ''))"  # of viking://a: two, of a/b three
     deepest = len(directory.segments) + 1 + (depth or 0)
     near = [] if depth is None else [Condition(f"{slashes} <= ?", (deepest,))]
+    behind = [] if after is None else [Condition("+uri > ?", (after.text,))]  # `below` has it
     account = Condition("account = ?", (scope.account,))
     found: list[Record] = []
     for top in reach(scope, directory):
-        area = below(top) if top == directory else at_or_below(top)
-        where = conjunction([account, area, _LISTED, owned(scope), *near])
+        area = below(top, after) if top == directory else at_or_below(top)
+        where = conjunction([account, area, _LISTED, owned(scope), *near, *behind])
         rows = connection.execute(
             f"{_RECORDS} WHERE {where.sql} ORDER BY uri LIMIT ?", (*where.values, limit)
         )

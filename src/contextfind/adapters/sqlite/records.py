@@ -95,11 +95,16 @@ class SqliteRecordStore:
         )
 
     async def below(
-        self, scope: Scope, directory: Uri, limit: int, depth: int | None = None
+        self,
+        scope: Scope,
+        directory: Uri,
+        limit: int,
+        depth: int | None = None,
+        after: Uri | None = None,
     ) -> Sequence[Record]:
         """See `RecordStore.below`."""
         return await self._database.read(
-            lambda c: reading.read_below(c, scope, directory, limit, depth)
+            lambda c: reading.read_below(c, scope, directory, limit, depth, after)
         )
 
     async def select(self, scope: Scope, where: Filter, limit: int) -> Sequence[Record]:
