@@ -22,10 +22,16 @@ FILES = {
 
 
 class OldServer:
-    """Answers as an older server does; `down` after so many reads."""
+    """Answers as an older server does; it is down after so many reads.
 
-    def __init__(self, reads: int = 100) -> None:
+    tags: of every file. damaged: files whose bytes the disk does not give back.
+    """
+
+    def __init__(self, reads: int = 100, tags: tuple[str, ...] = (), damaged: str = "") -> None:
         self.reads = reads
+        self.tags = tags
+        self.damaged = damaged
+        self.asked: list[str] = []
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         uri, path = request.url.params.get("uri", ""), request.url.path
@@ -37,10 +43,16 @@ class OldServer:
                 for one in FILES
                 if one.startswith(f"{uri}/")
             }
-            entries = [{"uri": one, "isDir": one not in FILES, "size": 5} for one in children]
+            entries = [
+                {"uri": one, "isDir": one not in FILES, "size": 5, "tags": self.tags}
+                for one in sorted(children)
+            ]
             return _ok(entries) if children else _missing()
+        if uri == self.damaged:
+            return _failed(503, "UNAVAILABLE", "its bytes are damaged", {"retryable": False})
         if path == "/api/v1/content/read" and FILES.get(uri):
             self.reads -= 1
+            self.asked.append(uri)
             return _ok(FILES[uri]) if self.reads >= 0 else httpx.Response(503)
         return _missing()
 
@@ -50,8 +62,12 @@ def _ok(result: Any) -> httpx.Response:
 
 
 def _missing() -> httpx.Response:
-    error = {"code": "NOT_FOUND", "message": "nothing there", "details": {}}
-    return httpx.Response(404, json={"status": "error", "result": None, "error": error})
+    return _failed(404, "NOT_FOUND", "nothing there", {})
+
+
+def _failed(status: int, code: str, message: str, details: dict[str, Any]) -> httpx.Response:
+    error = {"code": code, "message": message, "details": details}
+    return httpx.Response(status, json={"status": "error", "result": None, "error": error})
 
 
 def source_of(server: OldServer) -> AsyncClient:
@@ -75,7 +91,8 @@ async def target(tmp_path) -> AsyncIterator[AsyncClient]:
 
 async def test_what_can_be_brought_is_and_the_rest_is_named(target: AsyncClient) -> None:
     told: list[tuple[int, int]] = []
-    async with source_of(OldServer()) as source:
+    server = OldServer()
+    async with source_of(server) as source:
         brought = await Migration(source, target).bring(
             [f"{HOME}/memories", "viking://resources"], lambda *counts: told.append(counts)
         )
@@ -84,6 +101,29 @@ async def test_what_can_be_brought_is_and_the_rest_is_named(target: AsyncClient)
     assert told == [(0, 3), (3, 3)]
     text = await target.read("viking://user/default/memories/preferences/tea.md")
     assert text == FILES[f"{MEMORIES}/preferences/tea.md"]
+    assert len(server.asked) == len(set(server.asked))  # once, though the batch was refused
+    assert not brought.whole
+
+
+async def test_a_damaged_file_is_named_and_the_others_are_brought(target: AsyncClient) -> None:
+    damaged = f"{MEMORIES}/a\x07b.md"
+    async with source_of(OldServer(damaged=damaged)) as source:
+        brought = await Migration(source, target).bring([f"{HOME}/memories"], lambda *_: None)
+    assert brought.written == 1
+    assert brought.failed[damaged] == "its bytes are damaged"
+
+
+async def test_files_whose_tags_are_refused_are_brought_and_named(target: AsyncClient) -> None:
+    told: list[tuple[int, int]] = []
+    tea = f"{MEMORIES}/preferences/tea.md"
+    async with source_of(OldServer(tags=("no pair",))) as source:
+        brought = await Migration(source, target).bring(
+            [f"{HOME}/memories/preferences"], lambda *counts: told.append(counts)
+        )
+    assert (brought.written, brought.failed, brought.whole) == (1, {}, False)
+    assert "no pair" in brought.untagged[tea]
+    assert told == [(0, 1), (1, 1)]
+    assert await target.read("viking://user/default/memories/preferences/tea.md") == FILES[tea]
 
 
 async def test_a_server_that_goes_away_ends_it(target: AsyncClient) -> None:

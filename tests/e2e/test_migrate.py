@@ -46,7 +46,7 @@ def migrate(old: ServerProcess, new: ServerProcess, *options: str) -> Any:
 def test_files_memories_and_skills_are_brought_and_found(servers) -> None:
     old, new = servers
     first = migrate(old, new)
-    assert first == {"written": len(TEXTS) + 1, "unchanged": 0, "failed": {}}
+    assert first == {"written": len(TEXTS) + 1, "unchanged": 0, "failed": {}, "untagged": {}}
     new.call("POST", "/api/v1/system/wait", json={})
     for uri, text in TEXTS.items():
         assert new.call("GET", "/api/v1/content/read", params={"uri": uri}) == text

@@ -58,16 +58,18 @@ async def migrate(
             )
     if connection.as_json:
         counts = {"written": brought.written, "unchanged": brought.unchanged}
-        show_json({**counts, "failed": brought.failed})
+        show_json({**counts, "failed": brought.failed, "untagged": brought.untagged})
     else:
         made = table("files", "")
         made.add_row(str(brought.written), "brought")
         made.add_row(str(brought.unchanged), "here already")
         made.add_row(str(len(brought.failed)), "failed")
+        if brought.untagged:
+            made.add_row(str(len(brought.untagged)), "brought without their tags")
         show(made)
-        for uri, reason in list(brought.failed.items())[:SHOWN]:
+        for uri, reason in [*brought.failed.items(), *brought.untagged.items()][:SHOWN]:
             say(f"{uri}: {reason}", style="red")
-    if brought.failed:
+    if not brought.whole:
         raise typer.Exit(ExitCode.FAILED)
 
 

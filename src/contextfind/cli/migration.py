@@ -1,7 +1,7 @@
 """Bringing what another server of this API holds: its files by address, as far as they are not here."""
 
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contextfind.client import (
@@ -28,7 +28,7 @@ BATCH_FILES = 128
 BATCH_BYTES = 8 * 1024 * 1024  # half of what a batch may hold: in base64 it is a third more
 
 _DERIVED = frozenset({".abstract.md", ".overview.md"})  # every server writes its own
-_ENDING = (UnavailableError, UnauthenticatedError)  # no file will fare better
+_NOT_FOR_WANT_OF_BYTES = (UnavailableError, UnauthenticatedError)
 
 Told = Callable[[int, int], None]
 
@@ -45,11 +45,20 @@ class Find:
 
 @dataclass(slots=True)
 class Brought:
-    """What became of the files: counts, and what could not be brought, with the reason, by address."""
+    """What became of the files: counts, and reasons by the address there.
+
+    failed: what could not be brought. untagged: what was written, and is here without its tags.
+    """
 
     written: int = 0
     unchanged: int = 0
     failed: dict[str, str] = field(default_factory=dict)
+    untagged: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that lies there is here."""
+        return not (self.failed or self.untagged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,53 +102,63 @@ class Migration:
         return f"viking://user/{user}" if user else HOME
 
     async def _copy(self, batch: Sequence[Find], brought: Brought) -> None:
-        """Write some files in one commit; one by one where the whole is refused."""
-        contents = await self._contents(batch, brought)
-        if not contents:
-            return
-        try:
-            await self._write(contents)
-        except _ENDING:
-            raise
-        except ClientError as error:
-            if len(contents) == 1:
-                brought.failed |= {one.there: str(error) for one in contents}
-                return
-            for one in contents:
-                await self._copy([one], brought)
-        else:
-            brought.written += len(contents)
-
-    async def _contents(self, batch: Sequence[Find], brought: Brought) -> dict[Find, bytes]:
-        """Return the bytes of those that can be read; the others have failed."""
         contents: dict[Find, bytes] = {}
         for one in batch:
             try:
                 contents[one] = await self._content(one.there)
-            except _ENDING:
-                raise
             except ClientError as error:
-                brought.failed[one.there] = str(error)
-        return contents
+                brought.failed[one.there] = _passed_over(error)
+        if contents:
+            await self._write(contents, brought)
 
     async def _content(self, uri: str) -> bytes:
         """Return the bytes of a file; its text from a server that gives no bytes."""
         try:
             return await self.source.download(uri)
-        except _ENDING:
+        except _NOT_FOR_WANT_OF_BYTES:
             raise
         except ClientError:
             return (await self.source.read(uri)).encode()
 
-    async def _write(self, contents: Mapping[Find, bytes]) -> None:
+    async def _write(self, contents: Mapping[Find, bytes], brought: Brought) -> None:
+        """Write files in one commit; one by one where the whole is refused."""
         operations = [
             {"uri": one.here, "content_base64": base64.b64encode(content).decode()}
             for one, content in contents.items()
         ]
-        await self.target.batch_write(common_root(contents), operations, wait=False)
-        for one in contents:
+        try:
+            await self.target.batch_write(common_root(contents), operations, wait=False)
+        except ClientError as error:
+            reason = _passed_over(error)
+            if len(contents) == 1:
+                brought.failed |= {one.there: reason for one in contents}
+                return
+            for one, content in contents.items():
+                await self._write({one: content}, brought)
+        else:
+            brought.written += len(contents)
+            await self._tag(contents, brought)
+
+    async def _tag(self, files: Iterable[Find], brought: Brought) -> None:
+        for one in files:
             if one.tags:
-                await self.target.set_tags(one.here, one.tags)
+                try:
+                    await self.target.set_tags(one.here, one.tags)
+                except ClientError as error:
+                    brought.untagged[one.there] = _passed_over(error)
+
+
+def _passed_over(error: ClientError) -> str:
+    """Return why one file is passed over; raise the error where no other file will fare better.
+
+    What is unavailable and says that trying again does not help is that file alone: it is damaged.
+    """
+    ends = isinstance(error, UnauthenticatedError) or (
+        isinstance(error, UnavailableError) and error.details.get("retryable") is not False
+    )
+    if ends:
+        raise error
+    return str(error)
 
 
 async def files_below(server: AsyncClient, root: str, home: str) -> AsyncIterator[Find]:
