@@ -7,7 +7,7 @@ import typer
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.connection import Connection, client_command
 from contextfind.cli.meter import meter
-from contextfind.cli.migration import ROOTS, Migration, checked_root
+from contextfind.cli.migration import ROOTS, Brought, Migration, checked_root
 from contextfind.cli.pace import Paces
 from contextfind.cli.screen import say, show, show_json, table
 from contextfind.client import AsyncClient
@@ -56,21 +56,25 @@ async def migrate(
                     "brought", done, total, paces.at("brought", done, total, "files")
                 ),
             )
-    if connection.as_json:
-        counts = {"written": brought.written, "unchanged": brought.unchanged}
-        show_json({**counts, "failed": brought.failed, "untagged": brought.untagged})
-    else:
-        made = table("files", "")
-        made.add_row(str(brought.written), "brought")
-        made.add_row(str(brought.unchanged), "here already")
-        made.add_row(str(len(brought.failed)), "failed")
-        if brought.untagged:
-            made.add_row(str(len(brought.untagged)), "brought without their tags")
-        show(made)
-        for uri, reason in [*brought.failed.items(), *brought.untagged.items()][:SHOWN]:
-            say(f"{uri}: {reason}", style="red")
+    _tell(brought, as_json=connection.as_json)
     if not brought.whole:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _tell(brought: Brought, *, as_json: bool) -> None:
+    if as_json:
+        counts = {"written": brought.written, "unchanged": brought.unchanged}
+        show_json({**counts, "failed": brought.failed, "untagged": brought.untagged})
+        return
+    made = table("files", "")
+    made.add_row(str(brought.written), "brought")
+    made.add_row(str(brought.unchanged), "here already")
+    made.add_row(str(len(brought.failed)), "failed")
+    if brought.untagged:
+        made.add_row(str(len(brought.untagged)), "brought without their tags")
+    show(made)
+    for uri, reason in [*brought.failed.items(), *brought.untagged.items()][:SHOWN]:
+        say(f"{uri}: {reason}", style="red")
 
 
 def _roots(below: list[str] | None) -> list[str]:
