@@ -1,10 +1,12 @@
 """Finding by letter in the tree as it is stored: lines that match a pattern, addresses that do."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from contextfind.domain.identity import Identity
 from contextfind.domain.records import Record
@@ -20,8 +22,11 @@ from contextfind.retrieval.patterns import (
     path_pattern,
 )
 
+T = TypeVar("T")
+
 MOST = 10_000  # matches of one answer
-_MAX_BELOW = 100_000  # files and directories looked at for one answer
+_PAGE = 1_000  # files and directories in memory at once; read in some 10 ms
+_PAGES = 100  # of one answer
 _BATCH_BYTES = 4_000_000  # bodies in memory at once; searched in some 10 ms
 _BATCH_FILES = 64
 _AT_ONCE = 2  # callers whose files are read at a time; the others wait between batches of these
@@ -93,21 +98,24 @@ class Matcher:
             PermissionDeniedError: it is another user's tree.
 
         """
-        pattern = line_pattern(text, ignore_case=ignore_case)
-        records, cut = await self._records(identity, area.uri)
-        files = [one for one in records if one.is_leaf and one.content and area.holds(one)]
+        pattern = await self._aside(partial(line_pattern, text, ignore_case=ignore_case))
         matches: list[LineMatch] = []
-        read = 0
-        for batch in _batches(files):
-            async with self._turn:
-                bodies = await self._blobs.read([record.content for record in batch])
-                work = partial(_search, pattern, batch, bodies, limit + 1 - len(matches))
-                found, searched = await asyncio.get_running_loop().run_in_executor(self._cpu, work)
-            matches += found
-            read += searched
-            if len(matches) > limit:
-                return Lines(matches[:limit], read, has_more=True)
-        return Lines(matches, read, cut)
+        pages = read = 0
+        async with aclosing(self._pages(identity, area)) as below:
+            async for page in below:
+                pages += 1
+                files = [one for one in page if one.is_leaf and one.content and area.holds(one)]
+                for batch in _batches(files):
+                    async with self._turn:
+                        bodies = await self._blobs.read([record.content for record in batch])
+                        left = limit + 1 - len(matches)
+                        work = partial(_search, pattern, batch, bodies, left)
+                        found, searched = await self._aside(work)
+                    matches += found
+                    read += searched
+                    if len(matches) > limit:
+                        return Lines(matches[:limit], read, has_more=True)
+        return Lines(matches, read, pages == _PAGES)
 
     async def glob(self, identity: Identity, area: Area, text: str, limit: int) -> Paths:
         """Return the addresses of the first files and directories below whose path looks like this.
@@ -118,22 +126,44 @@ class Matcher:
 
         """
         pattern = path_pattern(text.removeprefix(area.uri.folder))
-        records, cut = await self._records(identity, area.uri)
-        work = partial(_fitting, pattern, area, records)
-        uris = await asyncio.get_running_loop().run_in_executor(self._cpu, work)
-        return Paths(uris[:limit], cut or len(uris) > limit)
+        uris: list[Uri] = []
+        pages = 0
+        async with aclosing(self._pages(identity, area)) as below:
+            async for page in below:
+                pages += 1
+                uris += await self._aside(partial(_fitting, pattern, area, page))
+                if len(uris) > limit:
+                    break
+        return Paths(uris[:limit], pages == _PAGES or len(uris) > limit)
 
-    async def _records(self, identity: Identity, uri: Uri) -> tuple[Sequence[Record], bool]:
-        """Return the file at an address, or what lies below, by address; and whether that is not all."""
-        scope = visible_to(identity, [uri])
-        here = await self._store.at(scope, uri)
+    async def _aside(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._cpu, work)
+
+    async def _pages(
+        self, identity: Identity, area: Area
+    ) -> AsyncGenerator[Sequence[Record], None]:
+        """Give the file at an address, or what lies below, by address; `_PAGES` pages when that is not all."""
+        scope = visible_to(identity, [area.uri])
+        here = await self._store.at(scope, area.uri)
         if here and here[0].is_leaf:
-            return here, False
+            yield here
+            return
         whole = Scope(scope.account, scope.user, (ROOT,))
-        below = await self._store.below(whole, uri, _MAX_BELOW)
-        if not here and not below and uri.scope_root not in (None, uri):
+        after: Uri | None = None
+        for _ in range(_PAGES):
+            page = await self._store.below(whole, area.uri, _PAGE, area.depth, after)
+            if not (page or here or after):
+                await self._check_there(scope, area.uri)
+            if page:
+                yield page
+            if len(page) < _PAGE:
+                return
+            after = page[-1].uri
+
+    async def _check_there(self, scope: Scope, uri: Uri) -> None:
+        top = uri.scope_root in (None, uri)  # is there before anything lies in it
+        if not top and not (await self._store.known(scope, [uri]))[0]:
             raise missing(uri)
-        return below, len(below) == _MAX_BELOW
 
 
 def _batches(files: Sequence[Record]) -> Iterator[Sequence[Record]]:
