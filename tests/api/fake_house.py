@@ -265,6 +265,10 @@ class FakeJobs:
         mine = [job for job in self.jobs.values() if job.identity == identity]
         return mine[::-1][:limit]
 
+    def running(self, identity: Identity) -> Sequence[Job]:
+        jobs = self.jobs.values()
+        return [job for job in jobs if job.identity == identity and not job.state.ended]
+
     async def cancel(self, identity: Identity, job_id: str) -> Job:
         self.jobs[job_id] = replace(await self.get(identity, job_id), state=JobState.CANCELLED)
         return self.jobs[job_id]

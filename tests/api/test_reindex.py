@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contextfind.config.model import EmbeddingSettings
 from contextfind.server.rules import ServerRules
 from tests.api.caller import error_of, result_of
@@ -183,6 +185,24 @@ async def test_there_is_never_anything_to_prune(tmp_path: Path) -> None:
         assert (dry["status"], dry["would_delete_records"]) == ("completed", 0)
         wet = result_of(await me.post(REINDEX, {"mode": "prune_orphans"}))
         assert (wet["deleted_records"], wet["scanned_records"]) == (0, 0)
+
+
+@pytest.mark.parametrize("mode", ["vectors_only", "semantic_and_vectors", "prune_orphans"])
+async def test_a_dry_run_counts_and_changes_nothing(tmp_path: Path, mode: str) -> None:
+    async with living(tmp_path) as http:
+        me = Tenant(http)
+        await filled(me, 3)
+        before = result_of(await me.get("system/status"))["index"]
+        dry = result_of(await me.post(REINDEX, {"uri": NOTES, "mode": mode, "dry_run": True}))
+        assert dry["scanned_records"] > 3
+        counts = {"rebuilt_records": 0, "failed_records": 0, "would_delete_records": 0}
+        assert {name: dry[name] for name in counts} == counts
+        assert (dry["status"], dry["mode"], dry["uri"]) == ("completed", mode, NOTES)
+        assert "task_id" not in dry
+        assert result_of(await me.get("tasks")) == []
+        assert result_of(await me.get("system/status"))["index"]["position"] == before["position"]
+        wet = result_of(await me.post(REINDEX, {"uri": NOTES, "mode": mode}))
+        assert wet["scanned_records"] == dry["scanned_records"]
 
 
 async def test_fields_without_an_effect_are_named(tmp_path: Path) -> None:

@@ -73,6 +73,17 @@ async def test_what_somebody_keeps_in_their_own_tree_changes_no_figure_of_anothe
     assert now["counts"]["files"] == before["counts"]["files"] + 1
 
 
+async def test_wait_forgets_no_task_for_those_that_were_begun_after_it(api):
+    await add(api)
+    jobs = api.house.jobs
+    (first,) = jobs.jobs.values()
+    for number in range(201):
+        later = replace(first, id=f"later{number}", state=JobState.COMPLETED)
+        jobs.jobs[later.id] = later
+    result_of(await api.http.post(WAIT))
+    assert len(jobs.patience) == 1
+
+
 @pytest.mark.parametrize("sent", [{}, {"json": {}}, {"json": {"timeout": None}}, {"json": None}])
 async def test_wait_answers_when_tasks_and_workers_are_done(api, sent):
     await add(api)

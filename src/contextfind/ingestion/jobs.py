@@ -142,6 +142,16 @@ class Jobs:
         stored = await self._store.list(identity, limit)
         return [self._running[j.id].job if j.id in self._running else j for j in stored]
 
+    def running(self, identity: Identity) -> Sequence[Job]:
+        """Return the jobs of the identity's account and user that wait or run, in the order of their start."""
+        jobs = [running.job for running in self._running.values()]
+        mine = (identity.account, identity.user)
+        return [
+            job
+            for job in jobs
+            if (job.identity.account, job.identity.user) == mine and not job.state.ended
+        ]
+
     async def finished(
         self,
         identity: Identity,

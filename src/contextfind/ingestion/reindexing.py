@@ -13,12 +13,11 @@ from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
 from contextfind.ports import Job
 from contextfind.ports.index import RebuildableIndex
-from contextfind.ports.reindexing import Part, ReindexedStore
+from contextfind.ports.reindexing import Extent, Part, ReindexedStore
 
 Mode = Literal["vectors_only", "semantic_and_vectors", "prune_orphans"]
 
 _KIND = "admin_reindex"  # as clients ask for it with `task_type`
-_LOOKED_AT = 200  # newest tasks of a caller; older ones have ended long ago
 _Step = Callable[[Part, Uri | None, int], Awaitable[Uri | None]]
 _STEP = 1_000  # addresses: some 10 ms in which nobody else can write
 _NAMED = 20  # addresses that an answer names
@@ -61,14 +60,19 @@ class Reindexing:
 
         """
         async with self._starting:
-            for job in await self._jobs.list(identity, _LOOKED_AT):
-                if job.kind == _KIND and not job.state.ended and self.place(job) == under:
+            for job in self._jobs.running(identity):
+                if job.kind == _KIND and self.place(job) == under:
                     raise ConflictError(
                         f"task {job.id} is at {under.text!r} already; ask GET /api/v1/tasks/{job.id}",
                         {"retryable": True, "task_id": job.id},
                     )
             spec = {"root_uri": under.text, "mode": mode, "whole": whole}
             return await self._jobs.start(identity, _KIND, spec)
+
+    async def foresee(self, identity: Identity, under: Uri) -> Mapping[str, object]:
+        """Return the result that such a task would begin from; nothing changes, and nothing was rebuilt."""
+        extent = await self._desk.store.extent(Part(identity.account, under, identity.user), _NAMED)
+        return {**_counted(extent), "rebuilt_records": 0}
 
     def place(self, job: Job) -> Uri:
         """See `Errand.place`."""
@@ -89,15 +93,8 @@ class Reindexing:
             await self._step_by_step(desk.store.log_again, part)
         await course.note("settling")
         settled = await desk.settling.settle(who.account, under, None, who.user)
-        extent = await desk.store.extent(part, _NAMED)
-        notes = [settled.note] if settled.note else []
-        return {
-            "scanned_records": extent.records,
-            "rebuilt_records": extent.records - extent.lacking,
-            "failed_records": extent.lacking,
-            "warnings": [*notes, *(f"no vector yet: {uri.text}" for uri in extent.first)],
-            "duration_ms": round(1_000 * (desk.timer() - begun)),
-        }
+        counted = _counted(await desk.store.extent(part, _NAMED), settled.note)
+        return {**counted, "duration_ms": round(1_000 * (desk.timer() - begun))}
 
     async def ended(self, job: Job) -> None:
         """See `Errand.ended`; nothing is left."""
@@ -117,3 +114,13 @@ class Reindexing:
 
         if damaged := await self._desk.index.rebuild(store.changes, step):
             await store.embed_again(damaged)
+
+
+def _counted(extent: Extent, note: str = "") -> Mapping[str, object]:
+    notes = [note] if note else []
+    return {
+        "scanned_records": extent.records,
+        "rebuilt_records": extent.records - extent.lacking,
+        "failed_records": extent.lacking,
+        "warnings": [*notes, *(f"no vector yet: {uri.text}" for uri in extent.first)],
+    }

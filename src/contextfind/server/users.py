@@ -4,8 +4,6 @@ from contextfind.domain.errors import NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.server.house import House
 
-_JOBS_STOPPED = 1_000  # newest first; older ones have ended long ago
-
 
 async def user_named(house: House, account: str, user: str) -> Identity:
     """Return the identity of a user with the role it has.
@@ -30,7 +28,6 @@ async def dismiss(house: House, who: Identity) -> int:
 
     """
     revoked = await house.identities.remove_user(who.account, who.user, house.clock())
-    for job in await house.jobs.list(who, _JOBS_STOPPED):
-        if not job.state.ended:
-            await house.jobs.cancel(job.identity, job.id)
+    for job in house.jobs.running(who):
+        await house.jobs.cancel(job.identity, job.id)
     return revoked

@@ -13,8 +13,6 @@ from contextfind.server.house import House
 from contextfind.server.premises import Premises
 from contextfind.sessions.retrying import waits_for_its_time
 
-_JOBS_LOOKED_AT = 200  # newest first; older ones have ended long ago
-
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -68,8 +66,8 @@ async def until_jobs_end(house: House, identity: Identity, patience: Patience) -
         UnavailableError: the server is stopping; the tasks go on after its restart.
 
     """
-    for job in await house.jobs.list(identity, _JOBS_LOOKED_AT):
-        if not job.state.ended and not waits_for_its_time(job):
+    for job in house.jobs.running(identity):
+        if not waits_for_its_time(job):
             await until_ended(house, identity, job.id, patience)
 
 

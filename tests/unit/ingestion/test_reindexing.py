@@ -1,16 +1,21 @@
 """A part of the tree indexed again beside other work."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.jobs import MemoryJobStore
 from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.domain.errors import ConflictError
 from contextfind.domain.records import ContextType, Level, RecordId
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.reindexing import Mode, ReindexDesk, Reindexing
+from contextfind.ingestion.settling import Settled
 from contextfind.ports.index import ChangeLog, Step
 from contextfind.ports.jobs import JobState
 from contextfind.ports.store import Commit, RecordDraft
@@ -60,3 +65,44 @@ async def test_a_large_part_gives_way_between_steps_and_misses_nothing(
     assert len(given) == ways
     assert await store.position() == stood + len(folders)
     assert len(await store.stale(9_999)) == (len(folders) if mode == "semantic_and_vectors" else 0)
+
+
+class NeverSettling(StillSettling):
+    """Waits for what never comes."""
+
+    async def settle(
+        self,
+        account: str | None,
+        under: Uri | None,
+        timeout: float | None,  # noqa: ASYNC109
+        user: str | None = None,
+    ) -> Settled:
+        await asyncio.Event().wait()
+        return await super().settle(account, under, timeout, user)
+
+
+async def test_one_that_runs_is_in_the_way_however_many_tasks_were_begun_after_it() -> None:
+    store, ids = MemoryJobStore(), iter(f"job{number:03}" for number in range(999))
+    jobs = Jobs(store, lambda: NOON, lambda: next(ids))
+    desk = ReindexDesk(
+        MemoryRecordStore(),
+        StandingIndex(SimpleTokenizer()),
+        NeverSettling(),
+        lambda: 0.0,
+        lambda: asyncio.sleep(0),
+    )
+    reindexing = Reindexing(desk, jobs)
+    jobs.take_on(reindexing)
+    job = await reindexing.start(ANN, DOCS, "vectors_only", whole=False)
+    for number in range(1_001):
+        later = {"created_at": NOON + timedelta(hours=1), "state": JobState.COMPLETED}
+        await store.save(replace(job, id=f"later{number}", **later))
+    with pytest.raises(ConflictError) as refused:
+        await reindexing.start(ANN, DOCS, "vectors_only", whole=False)
+    assert refused.value.details == {"retryable": True, "task_id": job.id}
+    assert [one.id for one in jobs.running(ANN)] == [job.id]
+    assert not jobs.running(replace(ANN, user="ben"))
+    await reindexing.start(ANN, DOCS.child("part"), "vectors_only", whole=False)
+    await jobs.cancel(ANN, job.id)
+    await reindexing.start(ANN, DOCS, "vectors_only", whole=False)
+    await jobs.aclose()

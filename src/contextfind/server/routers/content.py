@@ -20,7 +20,7 @@ from contextfind.server.wire.reindexing import (
     ReindexBody,
     Reindexed,
     accepted,
-    nothing_to_prune,
+    foreseen,
     reindexed,
 )
 from contextfind.server.wire.telemetry import telemetry
@@ -83,8 +83,8 @@ async def reindex(
     under = optional_address("uri", body.uri, tenant) or ROOT
     visible_to(tenant, [under])
     told = telemetry(request, "content.reindex") if body.telemetry else None
-    if body.dry_run and body.mode == "prune_orphans":
-        result = nothing_to_prune(under)
+    if body.dry_run:
+        result = foreseen(under, body.mode, await house.reindexing.foresee(tenant, under))
         return ok(result, telemetry=told, headers=body.ignored_header())
     patience = Patience.of(body.timeout, premises)
     whole = under == ROOT and premises.keeper.may_see_house(tenant)

@@ -1,5 +1,6 @@
 """content/reindex: what is asked, and what became of it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired
 
 from pydantic import Field
@@ -32,7 +33,7 @@ class ReindexBody(Waiting):
     wait: Annotated[bool, Field(description="Answer only when it is done.")] = True
     dry_run: Annotated[
         bool,
-        Field(description="With `prune_orphans`: change nothing. There are never any to prune."),
+        Field(description="Change nothing: count what is there, and name what has no vector yet."),
     ] = False
 
 
@@ -64,22 +65,14 @@ def accepted(under: Uri, mode: Mode, job: Job) -> dict[str, object]:
 
 def reindexed(under: Uri, mode: Mode, ended: Job) -> dict[str, object]:
     """Return the `result` of one that has ended well."""
-    return {
-        **_asked(under, mode),
-        "status": "completed",
-        "task_id": ended.id,
-        "unsupported_records": 0,
-        **_PRUNED,
-        **(ended.result or {}),
-    }
+    return {**foreseen(under, mode, ended.result or {}), "task_id": ended.id}
 
 
-def nothing_to_prune(under: Uri) -> dict[str, object]:
-    """Return the `result` of a dry run: an index here never holds what the store does not."""
-    return {**_asked(under, "prune_orphans"), "status": "completed", **_PRUNED}
-
-
-_PRUNED = {"deleted_records": 0, "would_delete_records": 0}
+def foreseen(under: Uri, mode: Mode, counts: Mapping[str, object]) -> dict[str, object]:
+    """Return the `result` of a dry run; an index here never holds what the store does not."""
+    pruned = {"deleted_records": 0, "would_delete_records": 0}
+    done = {"status": "completed", "unsupported_records": 0}
+    return {**_asked(under, mode), **done, **pruned, **counts}
 
 
 def _asked(under: Uri, mode: Mode) -> dict[str, object]:
