@@ -22,6 +22,7 @@ Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `c
 _OFTEN = 200  # records between two signs of life
 _DIGEST_DIGITS = 64
 _BACKUP = "put a backup back: contextfind restore BACKUP --data NEW"
+_AGAIN = f"add or write them again, or {_BACKUP}"
 _START = "start the server: it repairs this by itself"
 _REINDEX = "build it anew: contextfind reindex (a server that is started does so too)"
 
@@ -51,6 +52,9 @@ class _Texts:
     whole: int = 0
     bad: dict[BlobState, list[str]] = field(default_factory=dict)
     summaries: int = 0  # lost or damaged, and written again by a server
+    originals: list[str] = field(
+        default_factory=list
+    )  # files whose text was made from what is damaged
 
 
 class Inspection:
@@ -61,7 +65,7 @@ class Inspection:
         self._told = told
         self._blobs = BlobInspection(directory / "blobs")
         self._all_named = True  # in `_states`
-        self._states: dict[int, BlobState] = {}  # of what was read already, by key
+        self._states: dict[int, BlobState] = {}  # of every blob that was asked for, by key
 
     def run(self) -> Iterator[Observation]:
         """Yield what is seen, one thing after the other; nothing is changed. Blocks.
@@ -133,14 +137,16 @@ class Inspection:
             yield Observation(what, Grade.FINE, line)
 
     def _read(self, record: Record, texts: _Texts) -> None:
-        if len(record.source) == _DIGEST_DIGITS and record.source != record.content:
-            self._states.setdefault(key_of(record.source), BlobState.WHOLE)  # kept now and then
+        if (
+            record.level is Level.DETAIL  # that of an overview is no blob: what its author was told
+            and len(record.source) == _DIGEST_DIGITS
+            and record.source != record.content
+            and self._state(record.source) is BlobState.DAMAGED  # it is kept now and then only
+        ):
+            texts.originals.append(record.uri.text)
         if len(record.content) != _DIGEST_DIGITS:
             return
-        key = key_of(record.content)
-        if key not in self._states:
-            self._states[key] = self._blobs.state(record.content)
-        state = self._states[key]
+        state = self._state(record.content)
         if state is BlobState.WHOLE:
             texts.whole += 1
         elif record.level is Level.DETAIL:
@@ -148,10 +154,18 @@ class Inspection:
         else:
             texts.summaries += 1
 
+    def _state(self, digest: str) -> BlobState:
+        """Read a blob, once, and return how it is."""
+        key = key_of(digest)
+        if key not in self._states:
+            self._states[key] = self._blobs.state(digest)
+        return self._states[key]
+
     def _loose_blobs(self) -> Iterator[Observation]:
         if not self._all_named:
             return  # nobody can say which are named
-        named = np.sort(np.fromiter(self._states, np.uint64, len(self._states)))
+        there = [key for key, state in self._states.items() if state is not BlobState.LOST]
+        named = np.sort(np.array(there, np.uint64))
         loose = Swept()
         for number, shelf in enumerate(self._blobs.loose(named)):
             self._told("listing blobs", number, 256, "shelves")
@@ -204,7 +218,11 @@ def _references(database: DatabaseInspection) -> Iterator[Observation]:
 def _lost_texts(what: str, texts: _Texts) -> Iterator[Observation]:
     for state, uris in texts.bad.items():
         line = f"the texts of {len(uris)} files are {state.value}, the first is {uris[0]}"
-        yield Observation(what, Grade.LOST, line, f"add or write them again, or {_BACKUP}")
+        yield Observation(what, Grade.LOST, line, _AGAIN)
+    if texts.originals:
+        count, first = len(texts.originals), texts.originals[0]
+        line = f"what the texts of {count} files were made from is damaged, the first is {first}"
+        yield Observation(what, Grade.LOST, line, _AGAIN)
     if texts.summaries:
         line = f"{texts.summaries} overviews of directories are lost or damaged"
         yield Observation(what, Grade.REPAIRABLE, line, _START)

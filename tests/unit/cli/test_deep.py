@@ -1,6 +1,7 @@
 """`doctor --deep`: whatever is damaged is found and told with what to do; `reindex` puts right what can be."""
 
 import asyncio
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -106,6 +107,26 @@ def empty_blob(data: Path) -> None:
     blob(data, "bolt", 3).write_bytes(b"")
 
 
+def damage_blob_that_another_was_made_from(data: Path) -> None:
+    text_of_f3 = "SELECT content FROM records WHERE account = 'bolt' AND uri LIKE '%f3.md'"
+    earlier = "account = 'acme' AND uri LIKE '%f1.md'"
+    changed(data, f"UPDATE records SET source = ({text_of_f3}) WHERE {earlier}")  # noqa: S608 - fixed text
+    damage_blob(data)
+
+
+def original(data: Path, what: bytes, records: str) -> Path:
+    """Have records say that they were made from something, and return where it is kept, if it is."""
+    digest = hashlib.sha256(what).hexdigest()
+    changed(data, f"UPDATE records SET source = '{digest}' WHERE {records}")  # noqa: S608 - fixed text
+    return data / "blobs" / digest[:2] / digest[2:]
+
+
+def damage_original(data: Path) -> None:
+    kept = original(data, b"an old picture", "account = 'acme' AND uri LIKE '%f1.md'")
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_bytes(b"an old pictur")
+
+
 def lose_vectors(data: Path) -> None:
     changed(data, "DELETE FROM vectors WHERE rowid = 2")
 
@@ -165,6 +186,8 @@ def newer_schema(data: Path) -> None:
         (lose_blob, "account bolt", "texts of 1 files are lost, the first is viking://resources/d/f3.md", "add or write"),
         (damage_blob, "account bolt", "texts of 1 files are damaged", "add or write them again"),
         (empty_blob, "account bolt", "texts of 1 files are damaged", "restore"),
+        (damage_blob_that_another_was_made_from, "account bolt", "texts of 1 files are damaged", "restore"),
+        (damage_original, "account acme", "what the texts of 1 files were made from is damaged", "add or write"),
         (lose_vectors, "account acme", "1 passages without a vector", "start the server"),
         (damage_vector, "account acme", "1 passages with a damaged vector", "reindex"),
         (shorten_vector, "account acme", "1 passages with a damaged vector", "reindex"),
@@ -186,6 +209,20 @@ def test_what_is_damaged_is_found_with_what_to_do(
     damage(data)
     found = [finding for finding in failures(data) if finding.what == what]
     assert any(line in one.line and step in one.next_step for one in found), failures(data)
+
+
+def test_only_what_is_kept_counts_as_a_blob_with_a_name(data: Path) -> None:
+    original(data, b"a prompt", "level = 1")  # what an author was told is no blob
+    original(data, b"a text in another encoding", "account = 'acme' AND uri LIKE '%f1.md'")
+    lines = {finding.what: finding.line for finding in check_data(data)}
+    named, _, loose, *_ = lines["blobs"].split()
+    assert named == "20"
+    assert lines["account acme"] == "10 texts whole, 38 passages"
+    kept = original(data, b"a prompt", "level = 1")
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_bytes(b"a prompt")
+    lines = {finding.what: finding.line for finding in check_data(data)}
+    assert lines["blobs"].startswith(f"20 named, {int(loose) + 1} that nobody names")
 
 
 def test_the_other_account_is_looked_at_all_the_same(data: Path) -> None:
