@@ -357,6 +357,15 @@ async def test_what_has_no_effect_is_named(ann):
     assert sent.headers["x-ignored-fields"] == "poem"
 
 
+@pytest.mark.parametrize("quotas", [{}, {"quotas": {}}, {"quotas": {"events": 1}}])
+async def test_a_limit_that_quotas_take_the_place_of_is_named(ann, quotas):
+    recalled = result_of(await ann.post(RECALL, {"query": "x", "limit": 3, **quotas}))
+    assert recalled["stats"]["ignored"] == ["limit"]
+    assembled = await context(ann, purpose="chat", node_limit=3, **quotas)
+    assert assembled["stats"]["ignored"] == ["node_limit"]
+    assert (await context(ann, limit=3))["stats"]["ignored"] == []
+
+
 async def test_r117_the_trees_of_others_are_out_of_reach(place):
     ann, ben = await place.account("apart", ["ann", "ben"])
     await ben.fill({"viking://~/memories/events/locker.md": "The locker is 42."})

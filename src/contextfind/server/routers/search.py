@@ -86,10 +86,11 @@ async def _assembled(
     asked = context_question(body, context.identity, actor, house.clock())
     async with while_awaited(request, context.deadline):
         found = await house.assembler.assemble(context, asked)
-    told = context_telemetry(found) if body.telemetry else None
-    shown = None if told is None else telemetry(request, "search.context", told)
-    headers = find_headers(found) | body.ignored_header()
-    return ok(context_answer(found, asked, body.without_effect()), telemetry=shown, headers=headers)
+    told = (
+        telemetry(request, "search.context", context_telemetry(found)) if body.telemetry else None
+    )
+    result = context_answer(found, asked, body.without_effect(asked))
+    return ok(result, telemetry=told, headers=find_headers(found) | body.ignored_header())
 
 
 @router.post(
@@ -107,8 +108,6 @@ async def recall(body: RecallBody, request: Request, house: TheHouse, context: C
     asked = recall_question(body, context.identity, actor, house.clock())
     async with while_awaited(request, context.deadline):
         found = await house.assembler.assemble(context, asked)
-    result = recall_answer(found, asked, body)
-    told = context_telemetry(found) if body.telemetry else None
-    shown = None if told is None else telemetry(request, "search.recall", told)
+    told = telemetry(request, "search.recall", context_telemetry(found)) if body.telemetry else None
     headers = find_headers(found) | body.ignored_header() | DEPRECATION
-    return ok(result, telemetry=shown, headers=headers)
+    return ok(recall_answer(found, asked, body), telemetry=told, headers=headers)

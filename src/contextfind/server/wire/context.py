@@ -30,6 +30,7 @@ MOST_EXCLUDED = 200  # as clients know it; each is a condition of every search
 _NAMES = ", ".join(CATEGORIES)
 _TIERS = ("full", "overview", "abstract", "uri")
 _IGNORED = ("read_content", "include_provenance")
+_LIMITS = ("limit", "node_limit")  # count where all categories are on one list
 
 
 def _quotas(value: object) -> object:
@@ -169,12 +170,10 @@ class ContextBody(SearchBody):
         """Whether a context is asked for."""
         return self.mode == "context"
 
-    def without_effect(self) -> list[str]:
-        """Return the fields that were sent and change nothing in a context."""
-        names = [name for name in _IGNORED if name in self.model_fields_set]
-        if self.quotas or (self.purpose and self.quotas is None):
-            names += [name for name in ("limit", "node_limit") if name in self.model_fields_set]
-        return names
+    def without_effect(self, asked: ContextQuestion) -> list[str]:
+        """Return the fields that were sent and change nothing in the context that was made of them."""
+        names = _IGNORED if asked.shares is None else (*_IGNORED, *_LIMITS)
+        return [name for name in names if name in self.model_fields_set]
 
 
 def context_question(

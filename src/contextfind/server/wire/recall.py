@@ -75,7 +75,7 @@ def recall_question(
 def recall_answer(found: Assembled, asked: ContextQuestion, body: RecallBody) -> dict[str, object]:
     """Return the `result`, which says what to call instead."""
     render = body.render is not False
-    result = context_answer(found, asked, body.without_effect(), render=render)
+    result = context_answer(found, asked, body.without_effect(asked), render=render)
     older = {
         "endpoint": "/api/v1/search/recall",
         "successor": "/api/v1/search/search",
