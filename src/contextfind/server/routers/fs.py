@@ -93,7 +93,7 @@ async def mkdir(body: MkdirBody, house: TheHouse, tenant: Tenant) -> Response:
 @router.post(
     "/mv",
     response_model=Ok[Moved],
-    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT", "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS, "ALREADY_EXISTS", "CONFLICT"),
     openapi_extra=examples(MOVE),
 )
 async def mv(
@@ -122,7 +122,7 @@ async def attributes(uri: OneUri, house: TheHouse, tenant: Tenant) -> Response:
 @router.post(
     "/attrs/set_tags",
     response_model=Ok[Tagged],
-    responses=may_fail(*AT_ADDRESS, "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS),
     openapi_extra=examples(SET_TAGS),
 )
 async def set_tags(

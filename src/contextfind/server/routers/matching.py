@@ -24,7 +24,7 @@ router = room("search")
 @router.post(
     "/grep",
     response_model=Ok[Grepped],
-    responses=may_fail(*AT_ADDRESS, "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS),
     openapi_extra=examples(GREP),
 )
 async def grep(body: GrepBody, request: Request, house: TheHouse, context: Context) -> Response:
@@ -44,7 +44,7 @@ async def grep(body: GrepBody, request: Request, house: TheHouse, context: Conte
 @router.post(
     "/glob",
     response_model=Ok[Globbed],
-    responses=may_fail(*AT_ADDRESS, "DEADLINE_EXCEEDED"),
+    responses=may_fail(*AT_ADDRESS),
     openapi_extra=examples(GLOB),
 )
 async def glob(body: GlobBody, request: Request, house: TheHouse, context: Context) -> Response:
