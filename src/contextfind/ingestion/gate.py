@@ -21,11 +21,6 @@ class Gate:
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}  # in the order of their turns
 
     @property
-    def taken(self) -> int:
-        """How many places are taken."""
-        return sum(self._held.values())
-
-    @property
     def waiting(self) -> int:
         """How many wait for one."""
         return sum(map(len, self._queues.values()))

@@ -31,11 +31,6 @@ class Seats:
         self._seconds = rules.queue_seconds
 
     @property
-    def taken(self) -> int:
-        """How many requests are being answered."""
-        return self._gate.taken
-
-    @property
     def waiting(self) -> int:
         """How many requests wait for a seat."""
         return self._gate.waiting
