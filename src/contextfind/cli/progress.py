@@ -1,17 +1,16 @@
 """Long work with its stage, its pace and the time left on the screen."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from contextfind.cli.meter import Countdown, meter
 from contextfind.cli.opening import opened
 from contextfind.cli.pace import Pace, Paces
 from contextfind.config.model import Settings
+from contextfind.wiring.progress import Told
 
 _LOOK_SECONDS = 0.5  # between two looks at what still has to be embedded
-
-Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit
 
 
 @contextmanager

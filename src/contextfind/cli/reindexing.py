@@ -9,10 +9,11 @@ import typer
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
 from contextfind.cli.data import check_data
-from contextfind.cli.progress import Told, progress, settle
+from contextfind.cli.progress import progress, settle
 from contextfind.cli.screen import complain, say, show_json
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError, FailedPreconditionError
+from contextfind.wiring.progress import Told
 from contextfind.wiring.reindexing import Rebuilt, rebuild_index
 
 app = typer.Typer()

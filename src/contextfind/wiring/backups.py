@@ -1,7 +1,7 @@
 """A data directory saved, also while a server works on it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +28,7 @@ from contextfind.transfer.manifest import (
     read_manifest,
     read_piece,
 )
+from contextfind.wiring.progress import Told
 
 DATABASE, BLOBS, INDEX, UPLOADS = "database", "blobs", "index", "uploads"
 
@@ -36,8 +37,6 @@ _AT_ONCE = 512  # blobs between two signs of life
 _TRIES = 5  # a snapshot of the index lives for a minute, and it takes less to read one
 _IN_INDEX = re.compile(r"\b([0-9a-f]{64})\.[a-z]+\b")
 _INDEX_MANIFEST = "manifest.json"
-
-Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `cli/meter`
 
 
 @dataclass(slots=True)

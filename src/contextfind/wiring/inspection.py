@@ -1,6 +1,6 @@
 """Everything in a data directory read once, while no server works on it: what is wrong, and what to do about it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -16,8 +16,7 @@ from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import Level, Record
 from contextfind.ports.housekeeping import Swept, key_of
 from contextfind.wiring.indexing import INDEX
-
-Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `cli/meter`
+from contextfind.wiring.progress import Told
 
 _OFTEN = 200  # records between two signs of life
 _DIGEST_DIGITS = 64

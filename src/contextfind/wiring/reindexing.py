@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +22,7 @@ from contextfind.wiring.directory import open_directory
 from contextfind.wiring.engines import check_fingerprint
 from contextfind.wiring.indexing import INDEX, IndexRecipe
 from contextfind.wiring.models import Switchboard, open_embedder
-
-Told = Callable[[str, int, int, str], None]  # stage, done, in all, unit: see `cli/meter`
+from contextfind.wiring.progress import Told
 
 _BATCH = 2_000  # changes in one step; nobody waits for answers meanwhile
 _LOOK_SECONDS = 0.2  # between two looks at the graphs that are being drawn

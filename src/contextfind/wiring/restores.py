@@ -13,7 +13,7 @@ from contextfind.adapters.sqlite.copying import KNOWN_SCHEMA
 from contextfind.domain.errors import FailedPreconditionError, InvalidArgumentError
 from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.transfer.manifest import NAME, Manifest, Piece, read_manifest, read_piece
-from contextfind.wiring.backups import Told
+from contextfind.wiring.progress import Told
 
 _THREADS = 4  # they wait for the disk, and digests of large files need no interpreter
 _AT_ONCE = 512  # files between two signs of life
