@@ -86,10 +86,15 @@ def written(done: Written, settled: Settled | None) -> dict[str, object]:
         "written_bytes": done.size,
         "content_updated": True,
     }
+    return {**shown, **outcome(settled)}
+
+
+def outcome(settled: Settled | None, *, changed: bool = True) -> dict[str, object]:
+    """Return what can be found already of what was written; `settled` when it was waited for."""
     if settled is None:
-        return {**shown, "semantic_status": "queued", "vector_status": "queued"}
+        state = "queued" if changed else "complete"
+        return {"semantic_status": state, "vector_status": state}
     return {
-        **shown,
         "semantic_status": "complete" if settled.directories == 0 else "queued",
         "vector_status": "complete" if settled.texts == 0 else "queued",
         "queue_status": queue_status(settled),

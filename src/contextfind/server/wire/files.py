@@ -17,7 +17,7 @@ from contextfind.ingestion.conditions import BatchWritten, Condition, WriteOrder
 from contextfind.ingestion.settling import Settled
 from contextfind.server.wire.answers import Address, Queues, exact
 from contextfind.server.wire.body import Body, Place, Text, address, shown, wrong
-from contextfind.server.wire.content import Waiting, queue_status
+from contextfind.server.wire.content import Waiting, outcome
 
 MAX_OPERATIONS = 256
 MAX_BYTES = 16 * 1024 * 1024  # of all files of a batch together; as much as clients put into one
@@ -115,21 +115,13 @@ def orders_of(body: BatchBody, root: Uri, identity: Identity) -> list[WriteOrder
 
 def batch_written(root: Uri, done: BatchWritten, settled: Settled | None) -> dict[str, Any]:
     """Return the `result` of a batch; `settled` when it was waited for."""
-    shown: dict[str, Any] = {
+    return {
         "root_uri": root.text,
         "created": [uri.text for uri in done.created],
         "updated": [uri.text for uri in done.updated],
         "unchanged": [uri.text for uri in done.unchanged],
         "conflicts": [{"uri": one.uri.text, "reason": one.reason} for one in done.conflicts],
-    }
-    if settled is None:
-        state = "queued" if done.created or done.updated else "complete"
-        return {**shown, "semantic_status": state, "vector_status": state}
-    return {
-        **shown,
-        "semantic_status": "complete" if settled.directories == 0 else "queued",
-        "vector_status": "complete" if settled.texts == 0 else "queued",
-        "queue_status": queue_status(settled),
+        **outcome(settled, changed=bool(done.created or done.updated)),
     }
 
 
