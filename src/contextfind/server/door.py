@@ -1,12 +1,15 @@
 """The way into the house: opened with the server, closed with it, never in a hurry."""
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeVar
 
 from contextfind.domain.errors import UnavailableError
 from contextfind.server.house import House
 from contextfind.server.lodging import Lodging
 
+T = TypeVar("T")
 HouseOpener = Callable[[], AbstractAsyncContextManager[House]]
 
 
@@ -51,6 +54,21 @@ class Door:
                 "the data could not be opened; the server's log says why", {"retryable": False}
             )
         raise UnavailableError("the data is still being opened", {"retryable": True})
+
+    async def asked(self, ask: Callable[[House], Awaitable[T]], seconds: float) -> T:
+        """Return what the house says about itself; it is waited for as long as a probe waits, and not to be opened.
+
+        Raises:
+            UnavailableError: not open, silent for so many seconds, or what it says itself: one line each.
+
+        """
+        if self.state != "ok":
+            raise UnavailableError(self.state, {"retryable": True})
+        try:
+            async with asyncio.timeout(seconds):
+                return await ask(await self.house())
+        except TimeoutError:
+            raise UnavailableError(f"no answer within {seconds:g} s", {"retryable": True}) from None
 
     @property
     def state(self) -> str:

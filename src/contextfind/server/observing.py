@@ -4,11 +4,11 @@ Who may see the whole house is told of all accounts; everybody else of what is t
 for all together.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from contextfind.domain.errors import UnavailableError
 from contextfind.domain.identity import Identity
 from contextfind.server.house import House
 from contextfind.server.premises import Premises
@@ -53,7 +53,7 @@ async def observed(premises: Premises, house: House, who: Identity) -> Observed:
         who,
         whole,
         status,
-        await _checks(premises, house),
+        await _checks(premises),
         house.models(),
         figures,
         await _tasks(house, who, figures),
@@ -156,13 +156,13 @@ def _wrong(lines: Mapping[str, str], names: Sequence[str] | Mapping[str, str]) -
     return [f"{name}: {line}" for name, line in found if line != _OK]
 
 
-async def _checks(premises: Premises, house: House) -> Mapping[str, str]:
-    seconds = premises.rules.ready_seconds
+async def _checks(premises: Premises) -> Mapping[str, str]:
     try:
-        async with asyncio.timeout(seconds):
-            return await house.readiness()
-    except TimeoutError:
-        return {"store": f"no answer within {seconds:g} s"}
+        return await premises.door.asked(
+            lambda house: house.readiness(), premises.rules.ready_seconds
+        )
+    except UnavailableError as error:
+        return {"store": str(error)}
 
 
 async def _tasks(

@@ -1,6 +1,5 @@
 """GET /health, GET /ready: whether the server lives, and whether it can answer."""
 
-import asyncio
 from collections.abc import Mapping
 
 from fastapi import APIRouter
@@ -9,6 +8,7 @@ from starlette.responses import Response
 from contextfind import __version__
 from contextfind.domain.errors import UnavailableError
 from contextfind.server.envelope import StrictJson
+from contextfind.server.house import House
 from contextfind.server.openapi import operation_id
 from contextfind.server.premises import Premises, ThePremises
 from contextfind.server.wire.answers import Health, Readiness
@@ -49,14 +49,11 @@ async def ready(premises: ThePremises) -> Response:
 
 async def _checks(premises: Premises) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the lines of what finds need, and those of models."""
-    if premises.door.state != "ok":
-        return {"store": premises.door.state}, {}
-    seconds = premises.rules.ready_seconds
     try:
-        async with asyncio.timeout(seconds):
-            house = await premises.door.house()
-            return await house.readiness(), house.models()
-    except TimeoutError:
-        return {"store": f"no answer within {seconds:g} s"}, {}
+        return await premises.door.asked(_lines, premises.rules.ready_seconds)
     except UnavailableError as error:
         return {"store": str(error)}, {}
+
+
+async def _lines(house: House) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    return await house.readiness(), house.models()

@@ -1,6 +1,5 @@
 """GET /metrics: figures for monitoring."""
 
-import asyncio
 from collections.abc import Sequence
 
 from fastapi import APIRouter, Request
@@ -26,10 +25,9 @@ async def metrics(request: Request, premises: ThePremises) -> Response:
 
 async def _of_house(premises: Premises) -> Sequence[Figure]:
     """Return the figures of the house; none when it does not answer, for the others tell of that."""
-    if premises.door.state != "ok":
-        return []
     try:
-        async with asyncio.timeout(premises.rules.ready_seconds):
-            return await (await premises.door.house()).figures()
-    except (TimeoutError, UnavailableError):
+        return await premises.door.asked(
+            lambda house: house.figures(), premises.rules.ready_seconds
+        )
+    except UnavailableError:
         return []
