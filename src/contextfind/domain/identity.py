@@ -9,6 +9,8 @@ Role = Literal["root", "admin", "user"]
 # alone, nothing that needs quoting, nothing that has two spellings or looks like another.
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}"
 
+_SHARE_OF_MODELS = 0.5  # of what is left of a request
+
 DEFAULT_ACCOUNT = "default"
 DEFAULT_USER = "default"
 
@@ -35,3 +37,12 @@ class RequestContext:
     identity: Identity
     request_id: str
     deadline: float | None = None
+
+    def patience(self, seconds: float, now: float) -> float:
+        """Return how long a language model may take: so many seconds, and half of what is left at most.
+
+        now: seconds of the event loop's clock. The other half is for answering without the model.
+        """
+        if self.deadline is None:
+            return seconds
+        return min(seconds, max(_SHARE_OF_MODELS * (self.deadline - now), 0.0))

@@ -24,7 +24,6 @@ PLAN_SECONDS = (
 )
 INPUT_TOKENS = 4_000  # told in one call: some 500 of them are the instructions
 _ANSWER_TOKENS = 2_000  # six queries have 300; a model that thinks aloud needs the rest
-_SHARE_OF_PATIENCE = 0.5  # of what is left of a request: the other half is for the search itself
 _PLACES = 3  # targets that are told; further ones say little more
 _LONGEST = 500  # characters of a planned query, of an intent, of the reasoning
 _KINDS = {kind.value: kind for kind in ContextType}
@@ -98,10 +97,7 @@ class IntentAnalyzer:
         return _plan(answer, question.query, kinds, leaning=said and leans(question.query))
 
     async def _answer(self, context: RequestContext, messages: Sequence[Message]) -> str:
-        seconds = self._seconds
-        if context.deadline is not None:
-            left = context.deadline - asyncio.get_running_loop().time()
-            seconds = min(seconds, max(_SHARE_OF_PATIENCE * left, 0.0))
+        seconds = context.patience(self._seconds, asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(seconds):
                 return await self._model.complete(messages, _ANSWER_TOKENS, _SCHEMA)

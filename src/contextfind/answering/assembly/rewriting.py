@@ -19,7 +19,6 @@ OFF, OK, NO_RELEVANT = "off", "ok", "no_relevant"
 FAILED, TIMEOUT, NO_MODEL = "failed", "timeout", "no_model"
 MOST_BULLETS = 20
 SECONDS = 15.0  # as long as a plan may take; clients wait half a minute and more for a digest
-_SHARE_OF_PATIENCE = 0.5  # of what is left of a request, so that the block is answered in any case
 _ANSWER_TOKENS = 2_000  # twenty bullets have some 1,200; a model that thinks aloud needs the rest
 _SCHEMA = {
     "type": "object",
@@ -70,8 +69,9 @@ class Rewriter:
         A bullet without one of the entries' addresses is left out; none at all is a failure.
         """
         messages = self._messages(query, entries, bullets)
+        seconds = context.patience(self._seconds, asyncio.get_running_loop().time())
         try:
-            async with asyncio.timeout(self._patience(context)):
+            async with asyncio.timeout(seconds):
                 answer = await self._model.complete(messages, _ANSWER_TOKENS, _SCHEMA)
         except TimeoutError:
             return Rewritten(TIMEOUT, note="no digest: the language model did not answer in time")
@@ -95,12 +95,6 @@ class Rewriter:
                 FAILED, usage=usage, note="no digest: no bullet names an address it was given"
             )
         return Rewritten(OK, text, usage)
-
-    def _patience(self, context: RequestContext) -> float:
-        if context.deadline is None:
-            return self._seconds
-        left = context.deadline - asyncio.get_running_loop().time()
-        return min(self._seconds, max(_SHARE_OF_PATIENCE * left, 0.0))
 
     def _messages(self, query: str, entries: Sequence[Shown], bullets: int) -> list[Message]:
         told = {
