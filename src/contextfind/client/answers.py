@@ -193,13 +193,15 @@ class Conflict(Told):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(Told):
-    """What became of the files of a batch, by address."""
+    """What became of the files of a batch, by address; the states are queued or complete."""
 
     root_uri: str
     created: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    semantic_status: str = ""
+    vector_status: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,15 +76,18 @@ def write(
     tags: Sequence[str] | None = None,
     *,
     wait: bool = True,
+    timeout: float | None = None,
 ) -> Flow[Written]:
     """Write a text file; with `wait` it can be found then.
 
-    Tags are `key=value`; None leaves those that are there.
+    Tags are `key=value`; None leaves those that are there. timeout: seconds that the server waits at most, None for
+        its own time; DeadlineExceededError then, and it is written.
     """
-    body: dict[str, object] = {"uri": uri, "content": content, "mode": mode, "wait": wait}
+    body: dict[str, object] = {"uri": uri, "content": content, "mode": mode}
     if tags is not None:
         body["tags"] = tags
-    path, again = f"{API}/content/write", mode == "replace"
+    path, again = f"{API}/content/write", mode == "replace" and timeout is None
+    body |= _waiting(timeout, wait=wait)
     return ask(Request("POST", path, result(Written), body=body, again=again))
 
 
@@ -93,18 +96,19 @@ def batch_write(
     operations: Sequence[Mapping[str, object]],
     *,
     wait: bool = True,
+    timeout: float | None = None,
     skip_conflicts: bool = False,
 ) -> Flow[Batch]:
     """Write files below a directory in one commit, all or none.
 
     operations: `uri` and `content` (or `content_base64`) each; `precondition` is `{"kind": "create_if_absent"}`
         or `{"kind": "replace_if_hash", "base_hash": "sha256:…"}`. ConflictError where one does not hold,
-        unless those are skipped.
+        unless those are skipped. timeout: as of `write`.
     """
-    body: dict[str, object] = {"root_uri": root_uri, "operations": [*operations], "wait": wait}
-    body["skip_conflicts"] = skip_conflicts
+    body: dict[str, object] = {"root_uri": root_uri, "operations": [*operations]}
+    body |= {"skip_conflicts": skip_conflicts, **_waiting(timeout, wait=wait)}
     path = f"{API}/content/batch-write"
-    return ask(Request("POST", path, result(Batch), body=body, again=True))
+    return ask(Request("POST", path, result(Batch), body=body, again=timeout is None))
 
 
 def rm(uri: str, *, recursive: bool = False) -> Flow[Removed]:
@@ -137,6 +141,11 @@ def set_tags(
     body = {"uri": uri, "tags": list(tags), "mode": mode, "recursive": recursive}
     path = f"{API}/fs/attrs/set_tags"
     return ask(Request("POST", path, result(Tagged), body=body, again=True))
+
+
+def _waiting(timeout: float | None, *, wait: bool) -> dict[str, object]:
+    """Return the fields that say how long to wait; a wait that came to its end is not to be begun again."""
+    return {"wait": wait} if timeout is None else {"wait": wait, "timeout": timeout}
 
 
 def _text(route: str, uri: str) -> Request[str]:

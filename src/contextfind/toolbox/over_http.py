@@ -12,13 +12,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from contextfind.client import AsyncClient
 from contextfind.ports import Clock
 from contextfind.server.context import request_id_of
-from contextfind.toolbox.service import Context, service_of
+from contextfind.toolbox.service import Context, client_inside, service_of
 from contextfind.toolbox.tool import Desk
 
-_INSIDE = "http://127.0.0.1"  # nothing is sent there; the host of a request from this machine
 _CREDENTIALS = (b"x-api-key", b"authorization")
 
 
@@ -32,7 +30,7 @@ async def opened(app: ASGIApp, clock: Clock, max_body_bytes: int) -> AsyncIterat
     @asynccontextmanager
     async def desks(context: Context) -> AsyncIterator[Desk]:
         transport = _Inside(app, _request_of(context))
-        async with AsyncClient(_INSIDE, transport=transport, retries=0) as client:
+        async with client_inside(transport) as client:
             yield Desk(client, local=False, today=lambda: clock().date())
 
     spoken = StreamableHTTPSessionManager(

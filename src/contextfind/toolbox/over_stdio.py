@@ -3,21 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
 from mcp.server.stdio import stdio_server
-from starlette.types import ASGIApp
 
 from contextfind.client import AsyncClient
 from contextfind.ports import Clock
 from contextfind.toolbox.service import Context, service_of
 from contextfind.toolbox.tool import Desk
-
-_INSIDE = "http://127.0.0.1"  # the host of a request from this machine; nothing is sent there
-
-
-def client_inside(app: ASGIApp) -> AsyncClient:
-    """Return a client of an application in this process."""
-    return AsyncClient(_INSIDE, transport=httpx.ASGITransport(app), retries=0)
 
 
 async def serve(client: AsyncClient, clock: Clock) -> None:

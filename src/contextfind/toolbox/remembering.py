@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from contextfind.client import AlreadyExistsError
 from contextfind.sessions.memory_files import FOLDERS, Memory, MemoryKind, as_file, folded, slug
-from contextfind.toolbox.storing import stored
+from contextfind.toolbox.storing import SECONDS, stored
 from contextfind.toolbox.tool import Arguments, Desk, Told, Tool, shortened
 
 _TITLE = 80  # characters of a title that is made of the text
@@ -68,15 +68,15 @@ async def _remember(desk: Desk, asked: RememberArguments) -> Told:
 async def _kept(desk: Desk, uri: str, memory: Memory) -> Told:
     """Write a memory down; what an older one of the same name says stays, above it."""
     data = {"uri": uri}
-    new = {"uri": uri, "content": as_file(memory), "mode": "create"}
+    new = desk.client.write(uri, as_file(memory), "create", timeout=SECONDS)
     try:
-        return Told(f"Remembered at {uri}. {await stored(desk, 'write', new)}", data)
+        return Told(f"Remembered at {uri}. {await stored(new)}", data)
     except AlreadyExistsError:
         known = await desk.client.read(uri)
     if folded(memory.text) in folded(known):
         return Told(f"That is remembered already, at {uri}.", data)
-    more = {"uri": uri, "content": f"\n{memory.day}\n\n{memory.text}\n", "mode": "append"}
-    found = await stored(desk, "write", more)
+    more = f"\n{memory.day}\n\n{memory.text}\n"
+    found = await stored(desk.client.write(uri, more, "append", timeout=SECONDS))
     told = f"Added to the memory at {uri}; edit it if something in it is no longer so. {found}"
     return Told(told, data)
 

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Any
 
+import httpx
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.types import (
@@ -19,12 +20,13 @@ from mcp.types import Tool as Shown
 from pydantic import ValidationError
 
 from contextfind import __version__
-from contextfind.client import ClientError
+from contextfind.client import AsyncClient, ClientError
 from contextfind.toolbox.failing import failure_text, mistakes_text
 from contextfind.toolbox.rack import TOOLS
 from contextfind.toolbox.tool import Desk, Told, Tool
 
 NAME = "contextfind"
+_INSIDE = "http://127.0.0.1"  # nothing is sent there; the host of a request from this machine
 _INSTRUCTIONS = """Long-term memory, documents, code and skills, in one tree of viking:// addresses:
 viking://resources (shared documents), viking://~ (the user's own: memories, resources, skills),
 viking://agent (shared by the account's agents). Before you answer from general knowledge, `find` what is
@@ -58,6 +60,11 @@ def service_of(desks: Desks) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def client_inside(way: httpx.AsyncBaseTransport) -> AsyncClient:
+    """Return a client of an application in this process, to which `way` leads."""
+    return AsyncClient(_INSIDE, transport=way, retries=0)
 
 
 async def _called(tool: Tool[Any], desk: Desk, given: Mapping[str, Any]) -> Told:

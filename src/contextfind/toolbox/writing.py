@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from contextfind.toolbox.storing import stored
+from contextfind.toolbox.storing import SECONDS, stored
 from contextfind.toolbox.tool import Arguments, Desk, Told, Tool
 
 File = Annotated[str, Field(description="The file: viking://resources/notes/today.md.")]
@@ -58,10 +58,8 @@ class ForgetArguments(Arguments):
 
 
 async def _write(desk: Desk, asked: WriteArguments) -> Told:
-    body: dict[str, object] = {"uri": asked.uri, "content": asked.content, "mode": asked.mode}
-    if asked.tags is not None:
-        body["tags"] = asked.tags
-    found = await stored(desk, "write", body)
+    writing = desk.client.write(asked.uri, asked.content, asked.mode, asked.tags, timeout=SECONDS)
+    found = await stored(writing)
     return Told(f"Written to {asked.uri}. {found}", {"uri": asked.uri})
 
 
@@ -76,8 +74,9 @@ async def _edit(desk: Desk, asked: EditArguments) -> Told:
             f"old_text occurs {times} times in {asked.uri}; take a longer passage, or replace_all"
         )
         return Told(told, wrong=True)
-    body = _replaced(asked.uri, text, text.replace(asked.old_text, asked.new_text))
-    found = await stored(desk, "batch-write", body)
+    operation = _replaced(asked.uri, text, text.replace(asked.old_text, asked.new_text))
+    folder = asked.uri.rstrip("/").rpartition("/")[0]
+    found = await stored(desk.client.batch_write(folder, [operation], timeout=SECONDS))
     data = {"uri": asked.uri, "replaced": times}
     return Told(f"{times} replaced in {asked.uri}. {found}", data)
 
@@ -86,8 +85,7 @@ def _replaced(uri: str, old: str, new: str) -> dict[str, object]:
     """Return the write that puts a new text in the place of the old one, and of no other."""
     digest = hashlib.sha256(old.encode("utf-8", "surrogatepass")).hexdigest()
     same = {"kind": "replace_if_hash", "base_hash": f"sha256:{digest}"}
-    operation = {"uri": uri, "content": new, "precondition": same}
-    return {"root_uri": uri.rstrip("/").rpartition("/")[0], "operations": [operation]}
+    return {"uri": uri, "content": new, "precondition": same}
 
 
 async def _forget(desk: Desk, asked: ForgetArguments) -> Told:

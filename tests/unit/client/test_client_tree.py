@@ -2,7 +2,7 @@
 
 import pytest
 
-from contextfind.client import ConflictError, NotFoundError
+from contextfind.client import ConflictError, DeadlineExceededError, NotFoundError
 from contextfind.client.answers import LineMatch
 from tests.unit.cli.stub_server import StubServer
 from tests.unit.client.conftest import Connect
@@ -73,6 +73,28 @@ async def test_a_batch_is_sent_as_it_was_said(stub: StubServer, connect: Connect
         "wait": True,
         "skip_conflicts": True,
     }
+
+
+async def test_a_wait_for_a_write_that_came_to_its_end_is_not_begun_again(
+    stub: StubServer, connect: Connect
+) -> None:
+    route = ("POST", "/api/v1/content/write")
+    stub.fails(*route, 504, "DEADLINE_EXCEEDED", "not finished within 5 s")
+    with pytest.raises(DeadlineExceededError):
+        await connect().write(URI, "x", timeout=5)
+    assert len(stub.asked) == 1
+    assert stub.last.json == {
+        "uri": URI,
+        "content": "x",
+        "mode": "replace",
+        "wait": True,
+        "timeout": 5,
+    }
+    stub.results(
+        "POST", "/api/v1/content/batch-write", {"root_uri": "r", "vector_status": "queued"}
+    )
+    done = await connect().batch_write("viking://resources", [], timeout=5)
+    assert (done.vector_status, stub.last.json["timeout"]) == ("queued", 5)
 
 
 async def test_parts_of_the_server_are_asked_for_as_objects(
