@@ -1,0 +1,90 @@
+"""Wakes the coroutines that wait for a log position, whichever process wrote it."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+import psycopg
+
+from contextfind.adapters.postgres.faults import translated
+from contextfind.domain.errors import ContextFindError, UnavailableError
+
+_log = logging.getLogger(__name__)
+_LOOK_SECONDS = 1.0  # a message may be lost with its connection: then the position is looked up
+_AGAIN_SECONDS = 0.5  # between two attempts to connect
+
+Connect = Callable[[], Awaitable[psycopg.AsyncConnection]]
+
+
+class Bell:
+    """Listens on a connection of its own, which is also what tells other processes that this one lives.
+
+    position: where the log stood when it last heard of it; it never goes back.
+    """
+
+    def __init__(self, connect: Connect, channel: str) -> None:
+        self._connect = connect
+        self._channel = channel
+        self._position = 0
+        self._moved = asyncio.Event()
+        self._closed = False
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def position(self) -> int:
+        """The last position heard of."""
+        return self._position
+
+    def start(self, position: int) -> None:
+        """Listen from now on, the log standing at `position`."""
+        self._position = position
+        self._task = asyncio.create_task(self._listen())
+
+    def ring(self, position: int) -> None:
+        """Note a position and wake whoever waited for it."""
+        if position > self._position:
+            self._position = position
+            self._moved.set()
+            self._moved = asyncio.Event()
+
+    async def beyond(self, position: int) -> None:
+        """Return as soon as the log stands beyond `position`.
+
+        Raises:
+            UnavailableError: the store was closed meanwhile.
+
+        """
+        while self._position <= position:
+            if self._closed:
+                raise UnavailableError("the store is closed")
+            await self._moved.wait()
+
+    async def aclose(self) -> None:
+        """Let nobody wait any longer."""
+        self._closed = True
+        self._moved.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                with translated():
+                    await self._hear()
+            except ContextFindError as fault:
+                _log.warning("does not hear of other processes' writes, trying again: %s", fault)
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _hear(self) -> None:
+        async with await self._connect() as connection:
+            await connection.execute(f'LISTEN "{self._channel}"')
+            while True:
+                cursor = await connection.execute("SELECT position FROM head")
+                row = await cursor.fetchone()
+                if row is not None:
+                    self.ring(int(row[0]))
+                async for message in connection.notifies(timeout=_LOOK_SECONDS):
+                    with contextlib.suppress(ValueError):
+                        self.ring(int(message.payload))

