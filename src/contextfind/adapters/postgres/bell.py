@@ -15,16 +15,18 @@ _LOOK_SECONDS = 1.0  # a message may be lost with its connection: then the posit
 _AGAIN_SECONDS = 0.5  # between two attempts to connect
 
 Connect = Callable[[], Awaitable[psycopg.AsyncConnection]]
+Keep = Callable[[psycopg.AsyncConnection], Awaitable[None]]
 
 
 class Bell:
     """Listens on a connection of its own, which is also what tells other processes that this one lives.
 
-    position: where the log stood when it last heard of it; it never goes back.
+    position: where the log stood when it last heard of it; it never goes back. keep: see `Presence.keep`.
     """
 
-    def __init__(self, connect: Connect, channel: str) -> None:
+    def __init__(self, connect: Connect, channel: str, keep: Keep) -> None:
         self._connect = connect
+        self._keep = keep
         self._channel = channel
         self._position = 0
         self._moved = asyncio.Event()
@@ -81,6 +83,7 @@ class Bell:
         async with await self._connect() as connection:
             await connection.execute(f'LISTEN "{self._channel}"')
             while True:
+                await self._keep(connection)
                 cursor = await connection.execute("SELECT position FROM head")
                 row = await cursor.fetchone()
                 if row is not None:

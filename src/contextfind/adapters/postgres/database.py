@@ -11,6 +11,7 @@ from psycopg_pool import AsyncConnectionPool
 from contextfind.adapters.postgres.bell import Bell
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.postgres.presence import Presence
 from contextfind.adapters.postgres.schema import lock_number, migrate
 from contextfind.domain.errors import UnavailableError
 
@@ -24,14 +25,15 @@ EVERY_ACCOUNT = "*"  # what the house's own work says in the place of an account
 class Database:
     """Two pools of connections: one that sees every account, for the house's own work, one that sees none.
 
-    bell: the log position, and who waits for it.
+    bell: the log position, and who waits for it. presence: this process among the others.
     """
 
     def __init__(self, place: Place) -> None:
         self.place = place
         self._house = _pool(place, EVERY_ACCOUNT)
         self._tenants = _pool(place, "")
-        self.bell = Bell(self._listener, channel(place.schema))
+        self.presence = Presence(place.schema)
+        self.bell = Bell(self._listener, channel(place.schema), self.presence.keep)
         self._closed = False
 
     @classmethod
@@ -53,6 +55,7 @@ class Database:
                 await database._house.open()
                 await database._tenants.open()
             database.bell.start(await database.house(last_position))
+            await database.presence.established(place.seconds)
         except BaseException:
             await database.aclose()
             raise

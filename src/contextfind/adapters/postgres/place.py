@@ -29,6 +29,10 @@ class Place:
             "idle_in_transaction_session_timeout": 2 * milliseconds,
             "contextfind.account": account,
             "timezone": "UTC",
+            # The server notices as soon that we are gone, with what we had locked; only over TCP.
+            "tcp_keepalives_idle": 5,
+            "tcp_keepalives_interval": 3,
+            "tcp_keepalives_count": 3,
         }
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         return conninfo.make_conninfo(
