@@ -39,6 +39,7 @@ from tests.builders import (
     make_removal,
     unit,
 )
+from tests.clusters import SERVER, local_index, server_index
 from tests.fakes import SimpleTokenizer
 from tests.strategies import last_changes, logs, probes
 
@@ -74,8 +75,11 @@ async def _standing() -> SearchIndex:
 ENGINES: dict[str, MakeIndex] = {
     "embedded": _embedded,
     "memory": _memory,
+    "qdrant": local_index,
     "standing": _standing,
 }
+if SERVER:
+    ENGINES["qdrant server"] = server_index
 
 
 @pytest.fixture(params=sorted(ENGINES))

@@ -1,0 +1,1 @@
+"""A search index on a Qdrant cluster."""
