@@ -7,12 +7,7 @@ import numpy as np
 
 from contextfind.adapters.sqlite.conditions import at_or_below
 from contextfind.adapters.sqlite.rearranging import Rearrangement
-from contextfind.adapters.sqlite.rows import (
-    microseconds,
-    passage_rows,
-    storable,
-    tags_text,
-)
+from contextfind.adapters.sqlite.rows import passage_rows, storable, tags_text
 from contextfind.adapters.sqlite.tree_rows import (
     TreeRows,
     above,
@@ -20,6 +15,7 @@ from contextfind.adapters.sqlite.tree_rows import (
     note,
 )
 from contextfind.domain.records import Level, Vector
+from contextfind.domain.times import microseconds
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Commit, Committed, RecordDraft
 

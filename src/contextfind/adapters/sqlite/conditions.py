@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from contextfind.adapters.sqlite.rows import microseconds
 from contextfind.domain.filters import (
     And,
     Between,
@@ -27,6 +26,7 @@ from contextfind.domain.filters import (
     Used,
 )
 from contextfind.domain.scope import Scope
+from contextfind.domain.times import microseconds
 from contextfind.domain.uri import ROOT, Uri
 
 Value = str | int

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.rows import microseconds, moment_of
 from contextfind.domain.errors import AlreadyExistsError, ConflictError, NotFoundError
 from contextfind.domain.identity import Identity, Role
+from contextfind.domain.times import microseconds, moment_of
 from contextfind.ports.identities import Account, Key, Secret, User, taken_account, taken_user
 
 # The role is the user's, so that a changed one holds for all its keys at once.

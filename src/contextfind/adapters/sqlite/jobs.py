@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import cast
 
 from contextfind.adapters.sqlite.database import Database, is_damage
-from contextfind.adapters.sqlite.rows import microseconds, moment_of
 from contextfind.domain.identity import Identity, Role
+from contextfind.domain.times import microseconds, moment_of
 from contextfind.ports.jobs import Job, JobState
 
 _log = logging.getLogger(__name__)

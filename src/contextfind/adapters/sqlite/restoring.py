@@ -13,7 +13,6 @@ from contextfind.adapters.sqlite.rows import (
     RECORD_COLUMNS,
     PassageRow,
     RecordRow,
-    microseconds,
     passage_rows,
     record_of,
     storable,
@@ -21,6 +20,7 @@ from contextfind.adapters.sqlite.rows import (
 )
 from contextfind.adapters.sqlite.tree_rows import TreeRows, lacks_vectors, note
 from contextfind.domain.records import Level, Passage, Record, Vector
+from contextfind.domain.times import microseconds
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import RecordCopy, Restored
 

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
+from contextfind.domain.times import moment_of
 from contextfind.domain.uri import Uri
 
 CURE = (  # of damage that the program cannot repair
@@ -24,21 +24,9 @@ RecordRow = tuple[
 ]  # in the order of RECORD_COLUMNS
 PassageRow = tuple[int, str, str, str, str]  # in the order of PASSAGE_COLUMNS
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 # Looked up: to call an enumeration takes four times as long, and every hit of a find is read here.
 _LEVELS = {level.value: level for level in Level}
 _KINDS = {kind.value: kind for kind in ContextType}
-
-
-def microseconds(moment: datetime) -> int:
-    """Return an aware time as microseconds since 1970 in UTC, exactly."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def moment_of(value: int) -> datetime:
-    """Undo `microseconds`, in UTC."""
-    return _EPOCH + timedelta(0, 0, value)  # by position: half the time of the keyword
 
 
 def storable(text: str) -> str:

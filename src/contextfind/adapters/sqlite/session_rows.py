@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from contextfind.adapters.sqlite.rows import microseconds, moment_of, storable
+from contextfind.adapters.sqlite.rows import storable
 from contextfind.domain.conversation import Archive, ArchiveState, Session, SessionMessage
 from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds, moment_of
 
 SESSION_COLUMNS = (
     "key, id, created_at, updated_at, settings, message_count, total_message_count,"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.rows import microseconds, storable
+from contextfind.adapters.sqlite.rows import storable
 from contextfind.adapters.sqlite.session_rows import (
     ARCHIVE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -26,6 +26,7 @@ from contextfind.adapters.sqlite.session_rows import (
 )
 from contextfind.domain.conversation import Archive, Session, SessionMessage
 from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds
 
 _ALL = -1  # as a LIMIT: there is none
 
