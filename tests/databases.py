@@ -3,6 +3,8 @@
 import os
 import tempfile
 import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -11,6 +13,7 @@ import psycopg
 from filelock import FileLock
 from psycopg import conninfo
 
+from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.place import Place
 
 with warnings.catch_warnings():  # that XDG_RUNTIME_DIR is not set says nothing to us
@@ -55,6 +58,18 @@ def execute(statement: str, dsn: str | None = None) -> None:
 def drop(schema: str) -> None:
     """Take a schema away with all that is in it."""
     execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+@asynccontextmanager
+async def opened() -> AsyncIterator[Database]:
+    """Open a schema of its own, and take it away afterwards."""
+    where = place()
+    database = await Database.open(where)
+    try:
+        yield database
+    finally:
+        await database.aclose()
+        drop(where.schema)
 
 
 def _started(home: Path) -> str:

@@ -8,20 +8,26 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.memory.identities import MemoryIdentityStore
+from contextfind.adapters.postgres.identities import PostgresIdentityStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.domain.errors import AlreadyExistsError, ConflictError, NotFoundError
 from contextfind.domain.identity import Identity
 from contextfind.ports.identities import Account, IdentityStore, Key, Secret, User
+from tests import databases
 from tests.builders import NOON
 
 LATER = NOON + timedelta(days=1)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[IdentityStore]:
     if request.param == "memory":
         yield MemoryIdentityStore()
+        return
+    if request.param == "postgres":
+        async with databases.opened() as shared:
+            yield PostgresIdentityStore(shared)
         return
     database = await Database.open(tmp_path)
     yield SqliteIdentityStore(database)
