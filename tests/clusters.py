@@ -1,7 +1,14 @@
-"""Search indexes in Qdrant for the tests: in the client's local mode, and on a real server where QDRANT_URL names one."""
+"""Search indexes in Qdrant for the tests.
+
+In the client's local mode; on Qdrant's own engine behind the wire of a server; and on a real server where QDRANT_URL
+names one.
+"""
 
 import os
+import shutil
+import tempfile
 import warnings
+from pathlib import Path
 from uuid import uuid4
 
 from qdrant_client import AsyncQdrantClient
@@ -15,8 +22,12 @@ from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Probe, SearchIndex
 from tests.builders import DIMENSION, unit
 from tests.fakes import SimpleTokenizer
+from tests.stubs.qdrant_server import QdrantServer
 
 NOWHERE = Place("http://nowhere.invalid:6333")
+# four times as fast as a disk: the engine syncs files when a collection is made
+_SHM = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
+_MEMORY = _SHM if _SHM.is_dir() else None
 SERVER = os.environ.get("QDRANT_URL")
 
 
@@ -35,6 +46,17 @@ async def local_index(
         return index
 
 
+async def engine_index(rules: SearchRules | None = None) -> SearchIndex:
+    """Return an index on Qdrant's own engine, behind the wire of a server; closing it removes what it wrote."""
+    home = tempfile.mkdtemp(prefix="contextfind-qdrant-", dir=_MEMORY)
+    client = AsyncQdrantClient(
+        "http://localhost", transport=QdrantServer(Path(home)), check_compatibility=False
+    )
+    made = await _Passing.open(NOWHERE, DIMENSION, "tests", SimpleTokenizer(), client, rules)
+    made.home = home
+    return made
+
+
 async def server_index() -> SearchIndex:
     """Return an index of its own on the real server; closing it removes what it made."""
     place = Place(SERVER or "", os.environ.get("QDRANT_API_KEY", ""), f"tests-{uuid4().hex}")
@@ -42,8 +64,12 @@ async def server_index() -> SearchIndex:
 
 
 class _Passing(QdrantIndex):
+    home: str | None = None
+
     async def aclose(self) -> None:
         collections = self._collections
         for name in await collections._names():
             await collections._drop(name)
         await super().aclose()
+        if self.home is not None:
+            shutil.rmtree(self.home)

@@ -39,7 +39,7 @@ from tests.builders import (
     make_removal,
     unit,
 )
-from tests.clusters import SERVER, local_index, server_index
+from tests.clusters import SERVER, engine_index, local_index, server_index
 from tests.fakes import SimpleTokenizer
 from tests.strategies import last_changes, logs, probes
 
@@ -76,13 +76,20 @@ ENGINES: dict[str, MakeIndex] = {
     "embedded": _embedded,
     "memory": _memory,
     "qdrant": local_index,
+    "qdrant engine": engine_index,
     "standing": _standing,
 }
 if SERVER:
     ENGINES["qdrant server"] = server_index
+SLOW = {"qdrant engine", "qdrant server"}  # 15 s on a quiet machine
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in sorted(ENGINES)
+    ]
+)
 def make_index(request: pytest.FixtureRequest) -> MakeIndex:
     return ENGINES[request.param]
 
