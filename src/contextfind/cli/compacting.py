@@ -16,6 +16,7 @@ from contextfind.cli.screen import complain, show, show_json, table
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError
 from contextfind.ports.housekeeping import Swept
+from contextfind.wiring import housekeeping
 
 app = typer.Typer()
 
@@ -49,9 +50,9 @@ def compact(
 
 
 async def _compacted(settings: Settings) -> Sequence[tuple[str, Swept]]:
-    async with opened_rooms(settings) as rooms:
+    async with opened_rooms(settings) as storage:
         try:
-            return await rooms.compact(datetime.now(UTC))
+            return await housekeeping.compact(storage, datetime.now(UTC))
         except ContextFindError as error:
             raise Complaint(
                 f"{error}; what was taken away until then is gone, nothing else has changed",

@@ -14,7 +14,8 @@ from contextfind.domain.errors import (
     FailedPreconditionError,
 )
 from contextfind.wiring import House, Vault
-from contextfind.wiring.housekeeping import Rooms
+from contextfind.wiring.housekeeping import open_rooms
+from contextfind.wiring.storage import Storage
 
 T = TypeVar("T")
 
@@ -46,15 +47,15 @@ async def opened_vault(settings: Settings, *, filling: bool = False) -> AsyncIte
 
 
 @asynccontextmanager
-async def opened_rooms(settings: Settings) -> AsyncIterator[Rooms]:
-    """Give what can be tidied in a data directory, as `Rooms.open` does.
+async def opened_rooms(settings: Settings) -> AsyncIterator[Storage]:
+    """Give what can be tidied, as `open_rooms` does.
 
     Raises:
         Complaint: the data cannot be opened.
 
     """
     async with AsyncExitStack() as stack:
-        yield await _entered(stack, Rooms.open(settings))
+        yield await _entered(stack, open_rooms(settings))
 
 
 async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[T]) -> T:

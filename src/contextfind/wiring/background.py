@@ -54,7 +54,7 @@ async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack)
     """Take on every kind of job, and start again what was left; `stack` interrupts what runs."""
     engines, clock = ground.engines, ground.around.clock
     archivist = _archivist(ground)
-    jobs = Jobs(engines.job_store, clock, ground.around.new_id)
+    jobs = Jobs(engines.storage.jobs, clock, ground.around.new_id)
     stack.push_async_callback(jobs.aclose)
     adding = Adding(adds, jobs)
     jobs.take_on(adding)

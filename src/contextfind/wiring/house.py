@@ -112,7 +112,7 @@ class House:
         stack.callback(bulk.shutdown)
         desk = build_desk(settings, engines, around, cpu, bulk)
         pulse = Pulse()
-        keeper = build_housekeeper(settings, engines.rooms, engines.index, around, desk.courtesy)
+        keeper = build_housekeeper(settings, engines.storage, engines.index, around, desk.courtesy)
         workers = start_workers(engines, desk, pulse, around, keeper)
         stack.push_async_callback(stop_workers, workers)
         settling = Settling(engines.store, engines.index, workers.embedding, pulse)
@@ -137,8 +137,8 @@ class House:
             reindexing=background.reindexing,
             settling=settling,
             conversations=conversations,
-            uploads=engines.uploads,
-            identities=engines.identities,
+            uploads=engines.storage.uploads,
+            identities=engines.storage.identities,
             clock=around.clock,
             new_id=around.new_id,
             _engines=engines,

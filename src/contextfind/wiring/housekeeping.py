@@ -1,24 +1,19 @@
-"""What there is to tidy in a data directory, and who does it."""
+"""What there is to tidy, and who does it."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 
-from contextfind.adapters.embedded.standing import StandingIndex
-from contextfind.adapters.files.blobs import FileBlobs
-from contextfind.adapters.files.shelf import LocalShelf
-from contextfind.adapters.sqlite.compaction import SqliteCompaction
-from contextfind.adapters.sqlite.jobs import SqliteJobStore
-from contextfind.adapters.sqlite.mending import SqliteMending
 from contextfind.config.model import Settings
 from contextfind.ingestion.courtesy import Courtesy
-from contextfind.ingestion.housekeeping import Hours, Housekeeper, LooseBlobs, done
-from contextfind.ingestion.mending import LostTexts, Mender
+from contextfind.ingestion.housekeeping import Hours, Housekeeper, done
+from contextfind.ingestion.mending import Mender
 from contextfind.ports import Clock, JobStore
 from contextfind.ports.housekeeping import Chore, Swept
-from contextfind.wiring.directory import open_directory
+from contextfind.wiring.backends import open_storage
+from contextfind.wiring.indexing import HouseIndex
+from contextfind.wiring.storage import HouseShelf, Storage, Upkeep
 from contextfind.wiring.surroundings import Surroundings
 
 UPLOADS = timedelta(days=7)  # so old and no task has used them: nobody wants them any more
@@ -28,68 +23,40 @@ _GRACE = 2.0  # seconds between reading a record and reading its blob, at the ve
 _TASKS_AT_ONCE = 500  # rows of one transaction: some milliseconds
 
 
-@dataclass(frozen=True, slots=True)
-class Rooms:
-    """Where there is something to tidy."""
+@asynccontextmanager
+async def open_rooms(
+    settings: Settings, surroundings: Surroundings | None = None
+) -> AsyncIterator[Storage]:
+    """Open where there is something to tidy; no worker starts, no model is loaded.
 
-    jobs: JobStore
-    uploads: LocalShelf
-    blobs: FileBlobs
-    compaction: SqliteCompaction
-    mending: SqliteMending
+    Raises:
+        FailedPreconditionError: it is in use, or newer.
+        UnavailableError: it cannot be opened.
 
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls, settings: Settings, surroundings: Surroundings | None = None
-    ) -> AsyncIterator["Rooms"]:
-        """Open those of a data directory, alone; no worker starts, no model is loaded.
+    """
+    around = surroundings or Surroundings.real()
+    async with AsyncExitStack() as stack:
+        yield await open_storage(settings, around, stack)
 
-        Raises:
-            FailedPreconditionError: the directory is in use, or newer.
-            UnavailableError: a file cannot be opened.
 
-        """
-        around = surroundings or Surroundings.real()
-        directory = Path(settings.storage.path)
-        async with AsyncExitStack() as stack:
-            database, blobs = await open_directory(directory, stack)
-            limit = settings.server.max_upload_bytes
-            uploads = LocalShelf(directory / "uploads", around.new_id, around.clock, limit)
-            stack.push_async_callback(uploads.aclose)
-            compaction, mending = SqliteCompaction(database), SqliteMending(database)
-            yield cls(SqliteJobStore(database), uploads, blobs, compaction, mending)
+async def compact(storage: Storage, now: datetime) -> Sequence[tuple[str, Swept]]:
+    """Take away all that can be at once, and write the database anew; return what each has given back.
 
-    def chores(self, clock: Clock, grace: float) -> Sequence[Chore]:
-        """Return what can be taken away, the small things first; grace: as of `LooseBlobs`."""
-        return (
-            _Tasks(self.jobs, clock).chore,
-            _Uploads(self.uploads).chore,
-            LooseBlobs(self.compaction, self.blobs, grace).chore,
-        )
+    For a storage that nobody else works on.
 
-    @property
-    def repairs(self) -> Sequence[Chore]:
-        """What is looked for, and put right, once after a start."""
-        return (*self.mending.chores, LostTexts(self.mending, self.blobs).chore)
+    Raises:
+        UnavailableError: the disk refuses, or is too full to write the database a second time.
 
-    async def compact(self, now: datetime) -> Sequence[tuple[str, Swept]]:
-        """Take away all of it at once, and write the database anew; return what each has given back.
-
-        For a directory that nobody else works on.
-
-        Raises:
-            UnavailableError: the disk refuses, or is too full to write the database a second time.
-
-        """
-        told = [(chore.things, await done(chore)) for chore in self.chores(lambda: now, grace=0.0)]
-        return [*told, ("database", await self.compaction.rewrite())]
+    """
+    chores = _chores(storage, lambda: now, grace=0.0)
+    told = [(chore.things, await done(chore)) for chore in chores]
+    return [*told, ("database", await storage.upkeep.rewrite())]
 
 
 def build_housekeeper(
     settings: Settings,
-    rooms: Rooms,
-    index: StandingIndex,
+    storage: Storage,
+    index: HouseIndex,
     around: Surroundings,
     courtesy: Courtesy,
 ) -> Housekeeper | None:
@@ -97,14 +64,13 @@ def build_housekeeper(
     quiet = settings.storage.idle_seconds
     if quiet == 0:
         return None
-    compaction = rooms.compaction
     chores = (
-        _Index(index, compaction).chore,
-        *compaction.chores,
-        *rooms.chores(around.clock, _GRACE),
+        _Index(index, storage.upkeep).chore,
+        *storage.upkeep.chores,
+        *_chores(storage, around.clock, _GRACE),
     )
     hours = Hours(
-        lambda: compaction.writes,
+        lambda: storage.upkeep.writes,
         max(quiet, _SHORTEST),
         around.timer,
         give_way=courtesy.give_way,
@@ -112,9 +78,18 @@ def build_housekeeper(
     return Housekeeper(chores, hours)
 
 
-def build_mender(rooms: Rooms, courtesy: Courtesy) -> Mender:
+def build_mender(storage: Storage, courtesy: Courtesy) -> Mender:
     """Return who looks once whether all is whole."""
-    return Mender(rooms.repairs, courtesy.give_way)
+    return Mender(storage.upkeep.repairs(), courtesy.give_way)
+
+
+def _chores(storage: Storage, clock: Clock, grace: float) -> Sequence[Chore]:
+    """Return what there is whatever the backend, the small things first."""
+    return (
+        _Tasks(storage.jobs, clock).chore,
+        _Uploads(storage.uploads).chore,
+        storage.upkeep.loose_blobs(grace),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +113,7 @@ class _Tasks:
 class _Uploads:
     """Drops uploads that nobody has used."""
 
-    shelf: LocalShelf
+    shelf: HouseShelf
 
     @property
     def chore(self) -> Chore:
@@ -152,13 +127,13 @@ class _Uploads:
 class _Index:
     """Drops what is dead in the search index, and writes it down."""
 
-    index: StandingIndex
-    compaction: SqliteCompaction
+    index: HouseIndex
+    upkeep: Upkeep
 
     @property
     def chore(self) -> Chore:
         return Chore("dead records of the index", self._steps)
 
     async def _steps(self) -> AsyncGenerator[Swept, None]:
-        self.compaction.note_followed(self.index.kept)
+        self.upkeep.note_followed(await self.index.kept())
         yield Swept(await self.index.tidy())

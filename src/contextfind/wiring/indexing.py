@@ -5,15 +5,33 @@ import logging
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.ports import Embedder, Tokenizer
+from contextfind.ports.index import RebuildableIndex
 
 INDEX = "index"  # in the data directory
 
 _log = logging.getLogger(__name__)
+
+
+class HouseIndex(RebuildableIndex, Protocol):
+    """An index that says of itself how it stands, and is tidied."""
+
+    async def kept(self) -> int:
+        """Return the log position from which it will go on after a crash, 0 while it needs all of the log."""
+        ...
+
+    async def tidy(self) -> int:
+        """Drop what is dead in it and have it written down; return how many records that were."""
+        ...
+
+    def stats(self) -> dict[str, int]:
+        """Return figures of it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

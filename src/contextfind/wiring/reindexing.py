@@ -11,18 +11,18 @@ from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.files.inspection import BlobInspection, BlobState
 from contextfind.adapters.local.words import WordTokenizer
-from contextfind.adapters.sqlite.mending import SqliteMending
-from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.config.model import Settings
 from contextfind.domain.records import RecordId
 from contextfind.ingestion.housekeeping import done
-from contextfind.ingestion.mending import LostTexts
+from contextfind.ports import RecordStore
 from contextfind.ports.index import handed_over
-from contextfind.wiring.directory import open_directory
+from contextfind.wiring.backends import open_storage
 from contextfind.wiring.engines import check_fingerprint
 from contextfind.wiring.indexing import INDEX, IndexRecipe
 from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.progress import Told
+from contextfind.wiring.storage import Upkeep
+from contextfind.wiring.surroundings import Surroundings
 
 _BATCH = 2_000  # changes in one step; nobody waits for answers meanwhile
 _LOOK_SECONDS = 0.2  # between two looks at the graphs that are being drawn
@@ -49,12 +49,12 @@ async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False
     """
     directory = Path(settings.storage.path)
     async with AsyncExitStack() as stack:
-        database, _ = await open_directory(directory, stack)
-        store = SqliteRecordStore(database)
+        storage = await open_storage(settings, Surroundings.real(), stack)
+        store = storage.store
         known = await store.fingerprint()
         embedder = await open_embedder(settings.embedding, Switchboard(stack), known)
-        await check_fingerprint(store, embedder, directory, reembed=vectors)
-        repaired = await _repaired(SqliteMending(database), directory, told)
+        await check_fingerprint(storage, embedder, reembed=vectors)
+        repaired = await _repaired(storage.upkeep, directory, told)
         if vectors:
             await store.forget_vectors()
         recipe = IndexRecipe(embedder, WordTokenizer(), IndexRules(graphs=settings.index.graphs))
@@ -70,10 +70,10 @@ async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False
         return Rebuilt(index.stats()["records"], waiting, repaired)
 
 
-async def _repaired(mending: SqliteMending, directory: Path, told: Told) -> dict[str, int]:
+async def _repaired(upkeep: Upkeep, directory: Path, told: Told) -> dict[str, int]:
     blobs = _WholeBlobs(BlobInspection(directory / "blobs"), told)
     found: dict[str, int] = {}
-    for chore in (*mending.chores, LostTexts(mending, blobs).chore):
+    for chore in upkeep.repairs(blobs):
         told(f"looking for {chore.things}", 0, 0, "")
         if things := (await done(chore)).things:
             found[chore.things] = things
@@ -103,7 +103,7 @@ def _throw_away(directory: Path) -> None:
             shutil.rmtree(place)
 
 
-async def _follow(store: SqliteRecordStore, index: EmbeddedIndex, told: Told) -> list[RecordId]:
+async def _follow(store: RecordStore, index: EmbeddedIndex, told: Told) -> list[RecordId]:
     """Follow the whole log; return the records whose vectors are damaged."""
     refused: list[RecordId] = []
     last, there = await store.position(), 0

@@ -76,7 +76,7 @@ def start_workers(
         "embedding": embedding.run,
         "summaries": summaries.run,
         "uses": uses.run,
-        "self-check": build_mender(engines.rooms, courtesy).run,
+        "self-check": build_mender(engines.storage, courtesy).run,
     }
     if housekeeper is not None:
         work["housekeeper"] = housekeeper.run
@@ -104,7 +104,7 @@ def add_desk(
     return AddDesk(
         ingest=ingest,
         settling=settling,
-        uploads=engines.uploads,
+        uploads=engines.storage.uploads,
         paths=AllowedPaths([Path(path) for path in settings.server.allowed_paths]),
         own_paths=AllowedPaths(served),
     )

@@ -22,5 +22,5 @@ class Skills:
 def build_skills(engines: Engines, desk: Desk, workers: Workers, adding: Adding) -> Skills:
     """Return both; front matter is read off the event loop, where files are parsed."""
     browser = Browser(engines.store, engines.blobs, workers.uses.count)
-    writer = SkillWriter(desk, Writer(desk), adding, engines.uploads)
+    writer = SkillWriter(desk, Writer(desk), adding, engines.storage.uploads)
     return Skills(SkillBrowser(engines.store, engines.blobs, browser, writer.heads), writer)

@@ -3,16 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from contextfind.adapters.sqlite.identities import SqliteIdentityStore
-from contextfind.adapters.sqlite.records import SqliteRecordStore
-from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.config.model import Settings
 from contextfind.ports import BlobStore, Clock, IdentityStore, RecordStore, SessionStore
 from contextfind.transfer.exporting import Exporter
 from contextfind.transfer.importing import Importer
-from contextfind.wiring.directory import open_directory
+from contextfind.wiring.backends import open_storage
 from contextfind.wiring.engines import check_fingerprint
 from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.surroundings import Surroundings
@@ -49,19 +45,25 @@ class Vault:
 
         """
         around = surroundings or Surroundings.real()
-        directory = Path(settings.storage.path)
         async with AsyncExitStack() as stack:
-            database, blobs = await open_directory(directory, stack)
-            store = SqliteRecordStore(database)
+            storage = await open_storage(settings, around, stack)
+            store = storage.store
             dimension = 0
             if filling:
                 known = await store.fingerprint()
                 embedder = await open_embedder(settings.embedding, Switchboard(stack), known)
-                await check_fingerprint(store, embedder, directory, reembed=False)
+                await check_fingerprint(storage, embedder, reembed=False)
                 dimension = embedder.dimension
-            identities, sessions = SqliteIdentityStore(database), SqliteSessionStore(database)
             made_by = await store.fingerprint() or ""
-            yield cls(store, blobs, identities, sessions, around.clock, made_by, dimension)
+            yield cls(
+                store,
+                storage.blobs,
+                storage.identities,
+                storage.sessions,
+                around.clock,
+                made_by,
+                dimension,
+            )
 
     @property
     def exporter(self) -> Exporter:

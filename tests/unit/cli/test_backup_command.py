@@ -16,7 +16,7 @@ from contextfind.domain.uri import Uri
 from contextfind.transfer.manifest import manifest_text, read_manifest
 from contextfind.wiring import House
 from contextfind.wiring.backups import take_backup
-from contextfind.wiring.housekeeping import Rooms
+from contextfind.wiring.housekeeping import compact, open_rooms
 from tests.builders import NOON
 from tests.unit.cli.calling import call, error_of
 
@@ -63,9 +63,9 @@ async def _without_first(directory: Path) -> None:
     ).settings
     async with House.open(settings) as house:
         await house.writer.remove(ME, NOTES[0], recursive=False)
-    async with Rooms.open(settings) as rooms:
+    async with open_rooms(settings) as storage:
         with pytest.raises(UnavailableError, match="a backup is being taken"):
-            await rooms.compact(NOON)
+            await compact(storage, NOON)
 
 
 def test_what_is_deleted_and_swept_meanwhile_is_in_it_all_the_same(place: Path) -> None:

@@ -62,8 +62,7 @@ class StandingIndex:
         """See `SearchIndex.position`."""
         return await self._index.position()
 
-    @property
-    def kept(self) -> int:
+    async def kept(self) -> int:
         """See `EmbeddedIndex.kept`; 0 while another index is being built, which needs all of the log."""
         return 0 if self._changing else self._index.kept
 

@@ -91,7 +91,7 @@ async def test_searches_and_dialogues_find_the_same_all_the_time(tmp_path: Path)
     assert await ids(index) == wanted
     assert index.stats()["graph_rows"] == COUNT  # it was not put in place without
     await index.rest()
-    assert index.kept == COUNT
+    assert await index.kept() == COUNT
     await index.aclose()
     assert names(tmp_path) == ["index"]
     again = await opened(tmp_path / "index")
@@ -107,7 +107,7 @@ async def test_what_comes_meanwhile_is_in_both(tmp_path: Path) -> None:
 
     async def step(position: int) -> None:
         nonlocal wrote
-        assert index.kept == 0  # the log is needed from its beginning
+        assert await index.kept() == 0  # the log is needed from its beginning
         if not wrote and position > COUNT // 2:
             wrote = True
             more = [*changes(3, COUNT + 1), make_removal(COUNT + 4, 1)]
@@ -152,7 +152,7 @@ async def test_the_old_one_stays_when_building_breaks_off(tmp_path: Path, how: s
             await task
     assert await ids(index) == list(range(1, COUNT + 1))
     await index.rest()
-    assert index.kept == COUNT
+    assert await index.kept() == COUNT
     assert await asyncio.to_thread(names, tmp_path) == ["index"]
     await index.rebuild(log, quiet)
     assert await ids(index) == list(range(1, COUNT + 1))
@@ -205,7 +205,7 @@ async def test_a_new_index_that_cannot_be_opened_leaves_the_log_to_be_forgotten(
     full = True
     with pytest.raises(OSError, match="no space"):
         await index.rebuild(Log(changes(10)), quiet)
-    assert index.kept == 10
+    assert await index.kept() == 10
     await index.aclose()
 
 
@@ -235,7 +235,7 @@ async def test_one_that_cannot_take_its_place_answers_and_the_old_one_stays_whol
     StubbornDisk(monkeypatch)
     await index.rebuild(Log(changes(300)[1:]), quiet)
     assert await ids(index) == list(range(2, 301))
-    assert index.kept == 0  # what lies in the place of the index needs the log
+    assert await index.kept() == 0  # what lies in the place of the index needs the log
     assert await asyncio.to_thread(names, tmp_path / "index") == before
     await index.aclose()
     again = await opened(tmp_path / "index")

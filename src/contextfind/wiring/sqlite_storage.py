@@ -1,0 +1,83 @@
+"""A data directory as storage: a SQLite file, blobs and uploads beside it; one process at a time."""
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from contextfind.adapters.files.blobs import FileBlobs
+from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.process.solitude import Solitude
+from contextfind.adapters.sqlite.compaction import SqliteCompaction
+from contextfind.adapters.sqlite.identities import SqliteIdentityStore
+from contextfind.adapters.sqlite.jobs import SqliteJobStore
+from contextfind.adapters.sqlite.mending import SqliteMending
+from contextfind.adapters.sqlite.records import SqliteRecordStore
+from contextfind.adapters.sqlite.sessions import SqliteSessionStore
+from contextfind.config.model import Settings
+from contextfind.ingestion.housekeeping import LooseBlobs
+from contextfind.ingestion.mending import LostTexts
+from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
+from contextfind.wiring.directory import open_directory
+from contextfind.wiring.storage import Storage
+from contextfind.wiring.surroundings import Surroundings
+
+
+async def open_sqlite(settings: Settings, around: Surroundings, stack: AsyncExitStack) -> Storage:
+    """Lock and open the data directory; `stack` closes everything in reverse order.
+
+    Raises:
+        FailedPreconditionError: the directory is in use, newer, half restored, or without its database.
+        UnavailableError: a file cannot be opened.
+
+    """
+    directory = Path(settings.storage.path)
+    database, blobs = await open_directory(directory, stack)
+    uploads = LocalShelf(
+        directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
+    )
+    stack.push_async_callback(uploads.aclose)
+    return Storage(
+        place=str(directory),
+        named_by=f"--data {directory} ",
+        store=SqliteRecordStore(database),
+        blobs=blobs,
+        identities=SqliteIdentityStore(database),
+        jobs=SqliteJobStore(database),
+        sessions=SqliteSessionStore(database),
+        uploads=uploads,
+        upkeep=_Directory(SqliteCompaction(database), SqliteMending(database), blobs),
+        company=Solitude(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    """`Upkeep` of a data directory."""
+
+    compaction: SqliteCompaction
+    mending: SqliteMending
+    blobs: FileBlobs
+
+    @property
+    def writes(self) -> int:
+        return self.compaction.writes
+
+    async def forgotten(self) -> int:
+        return await self.compaction.forgotten()
+
+    def note_followed(self, position: int) -> None:
+        self.compaction.note_followed(position)
+
+    @property
+    def chores(self) -> Sequence[Chore]:
+        return self.compaction.chores
+
+    def loose_blobs(self, grace: float) -> Chore:
+        return LooseBlobs(self.compaction, self.blobs, grace).chore
+
+    def repairs(self, presence: BlobPresence | None = None) -> Sequence[Chore]:
+        return (*self.mending.chores, LostTexts(self.mending, presence or self.blobs).chore)
+
+    async def rewrite(self) -> Swept:
+        return await self.compaction.rewrite()
