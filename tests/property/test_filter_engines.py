@@ -25,6 +25,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, Probe, RecordDraft, RecordStore, SearchIndex
 from contextfind.retrieval.lookups import indexable
 from tests.builders import DIMENSION, NOON, make_passages, unit
+from tests.clusters import engine_index
 from tests.fakes import SimpleTokenizer
 from tests.filters import NOW, Node, json_filters
 from tests.strategies import ACCOUNTS, NAMES, ROOTS, TAGS, WORDS, scopes, store_filters
@@ -98,6 +99,7 @@ async def settle(directory: Path, runner: asyncio.Runner) -> World:
     indexes: list[SearchIndex] = [
         await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer(), MANY_SEGMENTS),
         MemoryIndex(SimpleTokenizer(), DIMENSION),
+        await engine_index(),
     ]
     for store in stores:
         await fill(store)
