@@ -258,14 +258,14 @@ class FakeJobs:
             raise NotFoundError(f"no task {job_id!r}", {"resource": job_id})
         return self.jobs[job_id]
 
-    def at_work(self, account: str, place: Uri) -> bool:
+    async def at_work(self, account: str, place: Uri) -> bool:
         return (account, place) in self.working
 
     async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
         mine = [job for job in self.jobs.values() if job.identity == identity]
         return mine[::-1][:limit]
 
-    def running(self, identity: Identity) -> Sequence[Job]:
+    async def running(self, identity: Identity) -> Sequence[Job]:
         jobs = self.jobs.values()
         return [job for job in jobs if job.identity == identity and not job.state.ended]
 

@@ -8,19 +8,25 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.memory.jobs import MemoryJobStore
+from contextfind.adapters.postgres.jobs import PostgresJobStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.domain.identity import Identity
 from contextfind.ports.jobs import Job, JobState, JobStore
+from tests import databases
 from tests.builders import NOON
 
 ANN = Identity("acme", "ann")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[JobStore]:
     if request.param == "memory":
         yield MemoryJobStore()
+        return
+    if request.param == "postgres":
+        async with databases.opened() as shared:
+            yield PostgresJobStore(shared)
         return
     database = await Database.open(tmp_path)
     yield SqliteJobStore(database)
@@ -88,11 +94,24 @@ async def test_jobs_are_listed_newest_first_up_to_the_limit(jobs: JobStore) -> N
     assert await jobs.list(ANN, 0) == []
 
 
-async def test_unfinished_jobs_of_everybody_come_oldest_first(jobs: JobStore) -> None:
-    for number, state in enumerate(JobState):
-        await jobs.save(job(state.value, -number, state))
+async def test_unfinished_jobs_of_everybody_or_one_account_come_oldest_first(
+    jobs: JobStore,
+) -> None:
     await jobs.save(job("ben", -99, identity=Identity("bolt", "ben")))
-    assert [one.id for one in await jobs.unfinished()] == ["ben", "running", "pending"]
+    for number, state in enumerate(JobState):
+        await jobs.save(job(state.value, number, state))
+    assert [one.id for one in await jobs.unfinished()] == ["ben", "pending", "running"]
+    assert [one.id for one in await jobs.unfinished("acme")] == ["pending", "running"]
+    assert await jobs.unfinished("none") == []
+
+
+async def test_a_process_knows_its_own_jobs_and_which_are_to_be_cancelled(jobs: JobStore) -> None:
+    for name in ("a", "b", "c"):
+        await jobs.save(job(name))
+    await jobs.save(job("over", 0, JobState.COMPLETED))
+    for who, name in ((ANN, "b"), (Identity("acme", "ben"), "c"), (ANN, "over"), (ANN, "none")):
+        await jobs.request_cancel(who, name)
+    assert await jobs.own() == {"a": False, "b": True, "c": False}
 
 
 async def test_jobs_that_ended_before_a_moment_are_forgotten(jobs: JobStore) -> None:

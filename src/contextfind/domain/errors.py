@@ -94,6 +94,10 @@ class ConflictError(ContextFindError):
     code = "CONFLICT"
 
 
+class TakenOverError(ConflictError):
+    """Another process has taken the work over, because this one seemed to be gone; nothing was written."""
+
+
 class FailedPreconditionError(ContextFindError):
     """Something must be changed first; the message says what."""
 
@@ -144,6 +148,10 @@ class DiskRefusesError(UnavailableError):
             "when that is mended, send it again",
             {"retryable": True},
         )
+
+
+class StoreDownError(UnavailableError):
+    """The database cannot be reached, is too busy or stops: what asked for it may be tried again, and will work once it does."""
 
 
 class DeadlineExceededError(UnavailableError):

@@ -79,7 +79,7 @@ class Adding:
             ResourceExhaustedError: too many tasks of the account are not finished.
 
         """
-        unfinished = 0 if own else self._jobs.unfinished(identity.account)
+        unfinished = 0 if own else await self._jobs.unfinished(identity.account)
         if unfinished >= MOST_UNFINISHED:
             raise ResourceExhaustedError(
                 f"{unfinished} tasks of your account are not finished; wait for some of them",

@@ -1,10 +1,10 @@
-"""Long work in the background: started by a request, seen by its id, finished after a crash."""
+"""Long work in the background: started by a request, seen by its id, finished after a crash, by whichever process lives."""
 
 import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from contextfind.domain.errors import (
@@ -12,6 +12,8 @@ from contextfind.domain.errors import (
     DeadlineExceededError,
     DiskRefusesError,
     NotFoundError,
+    StoreDownError,
+    TakenOverError,
     UnavailableError,
 )
 from contextfind.domain.identity import Identity
@@ -19,7 +21,6 @@ from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Errand
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.speed import Speed
-from contextfind.ingestion.turns import Turn, Turns
 from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
@@ -28,16 +29,24 @@ _ENDING_SECONDS = (
     5.0  # that whoever cancels waits until it is stored; on a full disk it goes on behind
 )
 _ROOM_SECONDS = 1.0  # between two looks whether a disk takes something again
+_LOOK_SECONDS = 1.0  # between two looks at what other processes ask for, and have left behind
+_GLANCE_SECONDS = (
+    0.2  # between two looks at a job that another process carries out and somebody waits for
+)
 
 
 @dataclass(slots=True)
 class _Running:
-    """A job that this process carries out; its errand sees it as a `Course`."""
+    """A job that this process carries out; its errand sees it as a `Course`.
+
+    may_come: whether no earlier job is at its place. moves: beats when one has left, wherever that was.
+    """
 
     job: Job
     errand: Errand
-    turn: Turn
-    turns: Turns
+    place: Uri
+    may_come: Callable[[Job, Uri], Awaitable[bool]]
+    moves: Pulse
     store: JobStore
     clock: Clock
     task: asyncio.Task[None] | None = None
@@ -46,11 +55,16 @@ class _Running:
 
     async def come(self) -> None:
         """See `Course.come`."""
-        await self.turn.come()
+        while True:
+            beats = self.moves.beats
+            if await self.may_come(self.job, self.place):
+                return
+            await self.moves.wait(_LOOK_SECONDS, beats)
 
     def leave(self) -> None:
         """See `Course.leave`."""
-        self.turns.leave(self.turn)
+        self.job = replace(self.job, left=True)
+        self.moves.beat()
 
     async def note(self, stage: str, done: int | None = None, total: int | None = None) -> None:
         """See `Course.note`."""
@@ -84,7 +98,8 @@ class Jobs:
         self._new_id = new_id
         self._errands: dict[str, Errand] = {}
         self._running: dict[str, _Running] = {}
-        self._turns = Turns()
+        self._moves = Pulse()
+        self._watch: asyncio.Task[None] | None = None
 
     def take_on(self, errand: Errand) -> None:
         """Run jobs of the errand's kind from now on."""
@@ -108,18 +123,23 @@ class Jobs:
         return job
 
     async def resume(self) -> int:
-        """Start again what a former process left unfinished; return how many jobs that are.
+        """Start again what a process that is gone left unfinished; return how many jobs that are.
 
-        Those of a kind that was not taken on stay as they are.
+        Those of a kind that was not taken on stay as they are. Where several processes share the jobs, this one looks
+        from now on for what the others leave behind, and want cancelled.
         """
         known = 0
-        for job in await self._store.unfinished():
+        for job in await self._store.take_over():
+            if job.id in self._running:
+                continue
             errand = self._errands.get(job.kind)
             if errand is None:
                 _log.warning("task %s stays unfinished: unknown kind %r", job.id, job.kind)
                 continue
-            self._start(job, errand)
+            self._start(replace(job, left=False), errand)
             known += 1
+        if self._store.shared and self._watch is None:
+            self._watch = asyncio.create_task(self._look_around(), name="jobs of other processes")
         return known
 
     async def get(self, identity: Identity, job_id: str) -> Job:
@@ -142,15 +162,10 @@ class Jobs:
         stored = await self._store.list(identity, limit)
         return [self._running[j.id].job if j.id in self._running else j for j in stored]
 
-    def running(self, identity: Identity) -> Sequence[Job]:
+    async def running(self, identity: Identity) -> Sequence[Job]:
         """Return the jobs of the identity's account and user that wait or run, in the order of their start."""
-        jobs = [running.job for running in self._running.values()]
-        mine = (identity.account, identity.user)
-        return [
-            job
-            for job in jobs
-            if (job.identity.account, job.identity.user) == mine and not job.state.ended
-        ]
+        jobs = await self._unended(identity.account)
+        return [job for job in jobs if job.identity.user == identity.user]
 
     async def finished(
         self,
@@ -172,7 +187,7 @@ class Jobs:
             running = self._running.get(job_id)
             beats = 0 if running is None else running.changed.beats
             job = await self.get(identity, job_id)
-            if job.state.ended or running is None:
+            if job.state.ended or (running is None and not self._store.shared):
                 return job
             left = None if end is None else end - loop.time()
             if left is not None and left <= 0:
@@ -181,46 +196,128 @@ class Jobs:
                     f"ask GET /api/v1/tasks/{job_id}",
                     {"task_id": job_id},
                 )
-            await running.changed.wait(left, beats)
+            if running is None:
+                await asyncio.sleep(_GLANCE_SECONDS if left is None else min(_GLANCE_SECONDS, left))
+            else:
+                await running.changed.wait(left, beats)
 
     async def cancel(self, identity: Identity, job_id: str) -> Job:
-        """Stop a job; what it has committed stays. One that has ended stays as it is."""
+        """Stop a job, in whatever process; what it has committed stays. One that has ended stays as it is."""
         job = await self.get(identity, job_id)
-        running = self._running.get(job_id)
-        if running is None or running.task is None or job.state.ended:
+        if job.state.ended:
             return job
+        running = self._running.get(job_id)
+        if running is not None:
+            await self._stop(running)
+            return running.job
+        if self._store.shared:
+            await self._store.request_cancel(identity, job_id)
+            with contextlib.suppress(DeadlineExceededError):
+                return await self.finished(identity, job_id, _ENDING_SECONDS)
+        return await self.get(identity, job_id)
+
+    def under_way(self) -> Mapping[JobState, int]:
+        """Return how many jobs of all identities run in this process, and how many wait for their turn."""
+        return Counter(running.job.state for running in self._running.values())
+
+    async def unfinished(self, account: str) -> int:
+        """Return how many jobs of an account wait or run."""
+        return len(await self._unended(account))
+
+    async def at_work(self, account: str, place: Uri) -> bool:
+        """Whether a job waits or runs that may yet change something at, above or below an address."""
+        return any(self._meets(job, place) for job in await self._unended(account))
+
+    async def aclose(self) -> None:
+        """Interrupt what runs; it stays unfinished and is resumed at the next start, or by another process."""
+        tasks = [running.task for running in self._running.values() if running.task is not None]
+        if self._watch is not None:
+            tasks.append(self._watch)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _unended(self, account: str) -> Sequence[Job]:
+        """Return the jobs of an account that wait or run, in the order of their start: each as new as it is known."""
+        here = [one.job for one in self._running.values() if one.job.identity.account == account]
+        if self._store.shared:
+            known = {job.id: job for job in here}
+            stored = await self._store.unfinished(account)
+            here = [known.get(job.id, job) for job in stored]
+        return [job for job in here if not job.state.ended]
+
+    async def _may_come(self, job: Job, place: Uri) -> bool:
+        for other in await self._unended(job.identity.account):
+            if other.id == job.id:
+                break
+            if self._meets(other, place):
+                return False
+        return True
+
+    def _meets(self, job: Job, place: Uri) -> bool:
+        """Whether a job still is at a place, or at one above or below it."""
+        running, errand = self._running.get(job.id), self._errands.get(job.kind)
+        if job.left or errand is None:
+            return False
+        taken = errand.place(job) if running is None else running.place
+        return taken.is_under(place) or place.is_under(taken)
+
+    async def _look_around(self) -> None:
+        """Do, until cancelled, what other processes ask for, and what those leave behind that are gone."""
+        told = ""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self._obey()
+                adopted = await self.resume()
+                told = ""
+            except UnavailableError as fault:
+                if str(fault) != told:
+                    told = str(fault)
+                    _log.warning("does not see the tasks of other processes: %s", told)
+                continue
+            if adopted:
+                _log.info("%d unfinished tasks of a process that is gone go on here", adopted)
+
+    async def _obey(self) -> None:
+        """End what somebody asked another process to cancel, and let go what another process has taken over."""
+        here = list(self._running.values())
+        own = await self._store.own()
+        for running in here:
+            if running.job.state.ended or running.task is None:
+                continue
+            cancel = own.get(running.job.id)
+            if cancel is None:
+                running.task.cancel()
+                self._let_go(running)
+            elif cancel:
+                await self._stop(running)
+
+    def _let_go(self, running: _Running) -> None:
+        _log.warning("another process has taken over task %s", running.job.id)
+        self._running.pop(running.job.id, None)
+        running.leave()
+        running.changed.beat()
+
+    async def _stop(self, running: _Running) -> None:
+        """Interrupt a job and save that it was cancelled, unless it comes to its end meanwhile."""
+        if running.task is None or running.job.state.ended:
+            return
         running.task.cancel()
         await asyncio.wait([running.task])
         if not running.job.state.ended:
             stopped = replace(
                 running.job, state=JobState.CANCELLED, error="cancelled by the caller"
             )
+            running.job = stopped  # at once: somebody else may stop it too
             running.task = asyncio.create_task(self._end(running, stopped))
             await asyncio.wait([running.task], timeout=_ENDING_SECONDS)
-        return running.job
-
-    def under_way(self) -> Mapping[JobState, int]:
-        """Return how many jobs of all identities run, and how many wait for their turn."""
-        return Counter(running.job.state for running in self._running.values())
-
-    def unfinished(self, account: str) -> int:
-        """Return how many jobs of an account wait or run."""
-        return sum(one.job.identity.account == account for one in self._running.values())
-
-    def at_work(self, account: str, place: Uri) -> bool:
-        """Whether a job waits or runs that may yet change something at, above or below an address."""
-        return self._turns.meet(account, place)
-
-    async def aclose(self) -> None:
-        """Interrupt what runs; it stays unfinished and is resumed at the next start."""
-        tasks = [running.task for running in self._running.values() if running.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _start(self, job: Job, errand: Errand) -> None:
-        turn = self._turns.take(job.identity.account, errand.place(job))
-        running = _Running(job, errand, turn, self._turns, self._store, self._clock)
+        place = errand.place(job)
+        running = _Running(
+            job, errand, place, self._may_come, self._moves, self._store, self._clock
+        )
         self._running[job.id] = running
         running.task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         running.task.add_done_callback(lambda task: self._ended(running, task))
@@ -242,22 +339,26 @@ class Jobs:
         try:
             result = await self._result(running)
             ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
+        except TakenOverError:
+            self._let_go(running)
+            return
         except ContextFindError as fault:
             _log.warning("task %s failed: %s", running.job.id, fault)
             ended = replace(running.job, state=JobState.FAILED, error=str(fault))
         await self._end(running, ended)
 
     async def _result(self, running: _Running) -> Mapping[str, object]:
-        """Carry the job out, again and again while the disk takes nothing: it was accepted."""
+        """Carry the job out, again and again while disk or database take nothing: it was accepted."""
         told = False
         while True:
             try:
                 return await running.errand.carry_out(running.job, running)
-            except DiskRefusesError as fault:
+            except (DiskRefusesError, StoreDownError) as fault:
+                what = "disk" if isinstance(fault, DiskRefusesError) else "database"
                 if not told:
-                    _log.warning("task %s waits for the disk: %s", running.job.id, fault)
+                    _log.warning("task %s waits for the %s: %s", running.job.id, what, fault)
                 told = True
-                await running.note("waiting for the disk")
+                await running.note(f"waiting for the {what}")
                 await asyncio.sleep(_ROOM_SECONDS)
 
     async def _end(self, running: _Running, ended: Job) -> None:
@@ -267,6 +368,9 @@ class Jobs:
             try:
                 await running.write(replace(ended, rate=None, seconds_left=None))
                 break
+            except TakenOverError:
+                self._let_go(running)
+                return
             except UnavailableError as fault:
                 if str(fault) != told:
                     told = str(fault)

@@ -60,7 +60,7 @@ class Reindexing:
 
         """
         async with self._starting:
-            for job in self._jobs.running(identity):
+            for job in await self._jobs.running(identity):
                 if job.kind == _KIND and self.place(job) == under:
                     raise ConflictError(
                         f"task {job.id} is at {under.text!r} already; ask GET /api/v1/tasks/{job.id}",

@@ -29,7 +29,8 @@ class Job:
     """What was asked for (`spec`), how far it is (`done` of `total` files), how it ended.
 
     spec and result hold JSON values only. rate and seconds_left are of the stage that it is in, in files or
-    in texts, None while nobody can say; they are not stored.
+    in texts, None while nobody can say; they are not stored. left: whether others may come to the place that it is
+    about; stored where several processes share the jobs.
     """
 
     id: str
@@ -46,13 +47,27 @@ class Job:
     error: str | None = None
     rate: float | None = None
     seconds_left: float | None = None
+    left: bool = False
 
 
 class JobStore(Protocol):
-    """Jobs, durably."""
+    """Jobs, durably.
+
+    A process has the jobs that it saved first, and those that it took over from a process that is gone.
+    """
+
+    @property
+    def shared(self) -> bool:
+        """Whether several processes may work on these jobs."""
+        ...
 
     async def save(self, job: Job) -> None:
-        """Write the job as it now is."""
+        """Write the job as it now is.
+
+        Raises:
+            TakenOverError: another process has it by now.
+
+        """
         ...
 
     async def get(self, identity: Identity, job_id: str) -> Job | None:
@@ -67,6 +82,21 @@ class JobStore(Protocol):
         """Remove at most `limit` jobs that ended before a moment, and return how many that were."""
         ...
 
-    async def unfinished(self) -> Sequence[Job]:
-        """Return every pending or running job, oldest first (asked once, at start)."""
+    async def unfinished(self, account: str | None = None) -> Sequence[Job]:
+        """Return every pending or running job, of one account or all, whoever has it; the first saved one first."""
+        ...
+
+    async def take_over(self) -> Sequence[Job]:
+        """Return the unfinished jobs of processes that are gone, oldest first; they are this one's from now on.
+
+        Of two processes that ask at once one gets each. Where jobs are not shared these are all that are unfinished.
+        """
+        ...
+
+    async def request_cancel(self, identity: Identity, job_id: str) -> None:
+        """Ask the process that has a job of this identity's account and user to cancel it; it sees that in `own`."""
+        ...
+
+    async def own(self) -> Mapping[str, bool]:
+        """Return the ids of the unfinished jobs that this process has, and whether somebody asks to cancel them."""
         ...

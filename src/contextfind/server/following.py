@@ -10,7 +10,7 @@ from contextfind.server.premises import Premises
 from contextfind.server.seats import aside
 
 
-def undisturbed(house: House, identity: Identity, *places: Uri) -> None:
+async def undisturbed(house: House, identity: Identity, *places: Uri) -> None:
     """Refuse to change a part of the tree into which a task still writes.
 
     Raises:
@@ -18,7 +18,7 @@ def undisturbed(house: House, identity: Identity, *places: Uri) -> None:
 
     """
     for place in places:
-        if house.jobs.at_work(identity.account, place):
+        if await house.jobs.at_work(identity.account, place):
             raise ConflictError(
                 f"a task is at work on {place.text!r}; wait for it (GET /api/v1/tasks, or POST "
                 "/api/v1/system/wait) and try again",

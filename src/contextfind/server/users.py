@@ -28,6 +28,6 @@ async def dismiss(house: House, who: Identity) -> int:
 
     """
     revoked = await house.identities.remove_user(who.account, who.user, house.clock())
-    for job in house.jobs.running(who):
+    for job in await house.jobs.running(who):
         await house.jobs.cancel(job.identity, job.id)
     return revoked

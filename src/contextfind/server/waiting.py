@@ -66,7 +66,7 @@ async def until_jobs_end(house: House, identity: Identity, patience: Patience) -
         UnavailableError: the server is stopping; the tasks go on after its restart.
 
     """
-    for job in house.jobs.running(identity):
+    for job in await house.jobs.running(identity):
         if not waits_for_its_time(job):
             await until_ended(house, identity, job.id, patience)
 

@@ -94,6 +94,7 @@ class Committer:
             await door.come()  # the request that started this has archived, or given up
         finally:
             self._doors.leave(door)
+        await course.come()  # another process may be at this session
         done = await self._archivist.work_off(who, name, course)
         if any(one.stalled for one in done):
             await self._retrying.later(who, name)

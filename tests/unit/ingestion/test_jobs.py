@@ -13,6 +13,7 @@ from contextfind.domain.errors import (
     InvalidArgumentError,
     InvalidUriError,
     NotFoundError,
+    StoreDownError,
     UnavailableError,
 )
 from contextfind.domain.records import Level, Matrix
@@ -208,6 +209,27 @@ async def test_cancelling_on_a_full_disk_ends_soon_and_is_saved_when_there_is_ro
         assert saved.state is JobState.CANCELLED
 
 
+async def test_a_job_whose_database_is_away_is_done_when_it_is_back(
+    house: Household, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs, "_ROOM_SECONDS", 0.01)
+
+    class Away(MemorySource):
+        times = 3
+
+        async def read(self, paths: Sequence[str]) -> Sequence[bytes | ContextFindError]:
+            if self.times > 0:
+                self.times -= 1
+                raise StoreDownError("the database does not answer")
+            return await super().read(paths)
+
+    house.folders.sources["/docs"] = Away({"a.md": b"the quokka"}, "docs")
+    job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
+    assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
+    assert await house.browser.read(ANN, DOCS.child("a.md")) == "the quokka"
+    assert caplog.text.count("waits for the database") == 1
+
+
 async def test_an_upload_is_forgotten_after_its_job(house: Household) -> None:
     upload = await house.uploads.put(ANN, "note.md", b"text")
     job = await house.adding.add_resource(ANN, AddRequest(upload=upload))
@@ -387,8 +409,8 @@ async def test_a_job_is_at_work_around_its_place_until_its_files_are_committed(
 ) -> None:
     job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
     for place in (DOCS, DOCS.child("a.md"), Uri("viking://resources")):
-        assert house.jobs.at_work(ANN.account, place)
-    assert not house.jobs.at_work(ANN.account, Uri("viking://agent"))
-    assert not house.jobs.at_work("bolt", DOCS)
+        assert await house.jobs.at_work(ANN.account, place)
+    assert not await house.jobs.at_work(ANN.account, Uri("viking://agent"))
+    assert not await house.jobs.at_work("bolt", DOCS)
     await house.jobs.finished(ANN, job.id, 10)
-    assert not house.jobs.at_work(ANN.account, DOCS)
+    assert not await house.jobs.at_work(ANN.account, DOCS)

@@ -100,8 +100,8 @@ async def test_one_that_runs_is_in_the_way_however_many_tasks_were_begun_after_i
     with pytest.raises(ConflictError) as refused:
         await reindexing.start(ANN, DOCS, "vectors_only", whole=False)
     assert refused.value.details == {"retryable": True, "task_id": job.id}
-    assert [one.id for one in jobs.running(ANN)] == [job.id]
-    assert not jobs.running(replace(ANN, user="ben"))
+    assert [one.id for one in await jobs.running(ANN)] == [job.id]
+    assert not await jobs.running(replace(ANN, user="ben"))
     await reindexing.start(ANN, DOCS.child("part"), "vectors_only", whole=False)
     await jobs.cancel(ANN, job.id)
     await reindexing.start(ANN, DOCS, "vectors_only", whole=False)

@@ -1,6 +1,6 @@
 """Job store in a dict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from contextfind.domain.identity import Identity
@@ -10,7 +10,10 @@ from contextfind.ports.jobs import Job
 class MemoryJobStore:
     """`JobStore` without a file."""
 
+    shared = False
+
     def __init__(self) -> None:
+        self._cancel: set[str] = set()
         self._jobs: dict[str, Job] = {}
 
     async def save(self, job: Job) -> None:
@@ -34,10 +37,27 @@ class MemoryJobStore:
             del self._jobs[job.id]
         return len(over[:limit])
 
-    async def unfinished(self) -> Sequence[Job]:
+    async def unfinished(self, account: str | None = None) -> Sequence[Job]:
         """See `JobStore.unfinished`."""
-        open_jobs = [job for job in self._jobs.values() if not job.state.ended]
+        open_jobs = [
+            job
+            for job in self._jobs.values()
+            if not job.state.ended and account in (None, job.identity.account)
+        ]
         return sorted(open_jobs, key=lambda job: (job.created_at, job.id))
+
+    async def take_over(self) -> Sequence[Job]:
+        """See `JobStore.take_over`."""
+        return await self.unfinished()
+
+    async def request_cancel(self, identity: Identity, job_id: str) -> None:
+        """See `JobStore.request_cancel`."""
+        if await self.get(identity, job_id) is not None:
+            self._cancel.add(job_id)
+
+    async def own(self) -> Mapping[str, bool]:
+        """See `JobStore.own`."""
+        return {job.id: job.id in self._cancel for job in await self.unfinished()}
 
 
 def _belongs(job: Job, identity: Identity) -> bool:

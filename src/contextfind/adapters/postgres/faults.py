@@ -11,6 +11,7 @@ from psycopg_pool import PoolTimeout
 from contextfind.domain.errors import (
     DiskRefusesError,
     FailedPreconditionError,
+    StoreDownError,
     UnavailableError,
 )
 
@@ -25,15 +26,13 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PoolTimeout as error:
-        raise UnavailableError(
-            "no connection to the database is free; try again", _AGAIN
-        ) from error
+        raise StoreDownError("no connection to the database is free; try again", _AGAIN) from error
     except psycopg.Error as error:
         raise _ours(error) from error
     except (TimeoutError, OSError) as error:
         if isinstance(error, asyncio.CancelledError):
             raise
-        raise UnavailableError(f"the database does not answer: {error}", _AGAIN) from error
+        raise StoreDownError(f"the database does not answer: {error}", _AGAIN) from error
 
 
 def _ours(error: psycopg.Error) -> Exception:
@@ -43,7 +42,9 @@ def _ours(error: psycopg.Error) -> Exception:
         return DiskRefusesError("is read-only")
     if isinstance(error, errors.InsufficientPrivilege | errors.InvalidCatalogName):
         return FailedPreconditionError(f"the database refuses: {_line(error)}")
-    return UnavailableError(f"the database does not answer: {_line(error)}", _AGAIN)
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return StoreDownError(f"the database does not answer: {_line(error)}", _AGAIN)
+    return UnavailableError(f"the database refuses: {_line(error)}")
 
 
 def _line(error: psycopg.Error) -> str:

@@ -37,10 +37,11 @@ _HOUSE = f"({_SEEN} = '*')"  # for what belongs to no account
 # Texts compare by code point, as they do in Python. Times are microseconds since 1970 in UTC.
 _RECORDS = (
     'CREATE TABLE meta (key text COLLATE "C" PRIMARY KEY, value text NOT NULL)',
-    "CREATE TABLE head (position bigint NOT NULL)",  # one row: the last position of the log
-    "INSERT INTO head VALUES (0)",
+    # One row: the last position of the log, id of a record and mark of a directory (`ledger`).
+    "CREATE TABLE head (position bigint NOT NULL, record bigint NOT NULL, mark bigint NOT NULL)",
+    "INSERT INTO head VALUES (0, 0, 0)",
     """CREATE TABLE records (
-        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        id bigint PRIMARY KEY,
         account text COLLATE "C" NOT NULL,
         owner text COLLATE "C" NOT NULL,
         uri text COLLATE "C" NOT NULL,
@@ -98,7 +99,7 @@ _RECORDS = (
     "CREATE TABLE log (position bigint PRIMARY KEY, record bigint NOT NULL UNIQUE)",
     *guarded("log", _HOUSE),
     """CREATE TABLE stale (
-        mark bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        mark bigint PRIMARY KEY,
         account text COLLATE "C" NOT NULL,
         uri text COLLATE "C" NOT NULL,
         depth integer NOT NULL,
@@ -131,7 +132,10 @@ _JOBS = (
         total bigint NOT NULL,
         result text,
         error text,
-        worker integer
+        has_left boolean NOT NULL,
+        worker integer NOT NULL,
+        cancel boolean NOT NULL DEFAULT false,
+        turn bigint GENERATED ALWAYS AS IDENTITY
     )""",
     'CREATE INDEX jobs_by_identity ON jobs (account, "user", created_at DESC, id DESC)',
     "CREATE INDEX jobs_by_state ON jobs (state, created_at)",

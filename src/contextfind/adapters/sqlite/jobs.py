@@ -3,7 +3,7 @@
 import json
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -32,10 +32,13 @@ _Row = tuple[
 
 
 class SqliteJobStore:
-    """`JobStore` in a database file."""
+    """`JobStore` in a database file, which one process has to itself."""
+
+    shared = False
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._cancel: set[str] = set()
 
     async def save(self, job: Job) -> None:
         """See `JobStore.save`."""
@@ -67,9 +70,23 @@ class SqliteJobStore:
         values = (*_ENDED, moment, moment, limit)
         return await self._database.tidy(lambda c: c.execute(_FORGET, values).rowcount)
 
-    async def unfinished(self) -> Sequence[Job]:
+    async def unfinished(self, account: str | None = None) -> Sequence[Job]:
         """See `JobStore.unfinished`."""
-        return await self._database.read(_unfinished)
+        jobs = await self._database.read(_unfinished)
+        return [job for job in jobs if account in (None, job.identity.account)]
+
+    async def take_over(self) -> Sequence[Job]:
+        """See `JobStore.take_over`."""
+        return await self.unfinished()
+
+    async def request_cancel(self, identity: Identity, job_id: str) -> None:
+        """See `JobStore.request_cancel`."""
+        if await self.get(identity, job_id) is not None:
+            self._cancel.add(job_id)
+
+    async def own(self) -> Mapping[str, bool]:
+        """See `JobStore.own`."""
+        return {job.id: job.id in self._cancel for job in await self.unfinished()}
 
     async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
         def work(connection: sqlite3.Connection) -> Sequence[Job]:

@@ -107,7 +107,7 @@ async def mv(
     """
     source = address("from_uri", body.from_uri, tenant)
     target = address("to_uri", body.to_uri, tenant)
-    undisturbed(house, tenant, source, target)
+    await undisturbed(house, tenant, source, target)
     done = await house.writer.move(tenant, source, target)
     await until_followed(request, premises, house, done.position)
     return ok(moved(source, target, done.moved), headers=body.ignored_header())

@@ -1,0 +1,204 @@
+"""The job store in PostgreSQL: several processes work on the jobs, each on its own."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from psycopg import AsyncConnection
+
+from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.schema import lock_number
+from contextfind.adapters.postgres.texts import restored, storable
+from contextfind.domain.errors import TakenOverError
+from contextfind.domain.identity import Identity, Role
+from contextfind.domain.times import microseconds, moment_of
+from contextfind.ports.jobs import Job, JobState
+
+_log = logging.getLogger(__name__)
+
+_COLUMNS = (
+    'id, account, "user", role, kind, state, created_at, updated_at, spec, stage, done, total,'
+    " result, error, has_left"
+)
+_JOBS = f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
+_UNFINISHED = f"state IN ('{JobState.PENDING.value}', '{JobState.RUNNING.value}')"
+# Not for a job that another process has taken over: it would end twice.
+_SAVE = (
+    f"INSERT INTO jobs ({_COLUMNS}, worker) VALUES ({', '.join(['%s'] * 16)})"  # noqa: S608 - fixed text, bound values
+    " ON CONFLICT (id) DO UPDATE SET state = EXCLUDED.state, updated_at = EXCLUDED.updated_at,"
+    " spec = EXCLUDED.spec, stage = EXCLUDED.stage, done = EXCLUDED.done, total = EXCLUDED.total,"
+    " result = EXCLUDED.result, error = EXCLUDED.error, has_left = EXCLUDED.has_left"
+    " WHERE jobs.worker = EXCLUDED.worker"
+)
+_TAKE_OVER = (
+    f"UPDATE jobs SET worker = %s, has_left = false WHERE worker = ANY(%s) AND {_UNFINISHED}"  # noqa: S608 - fixed text, bound values
+    f" RETURNING {_COLUMNS}"
+)
+_FORGET = (
+    f"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE NOT {_UNFINISHED}"  # noqa: S608 - fixed text, bound values
+    " AND updated_at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"
+)
+
+_Row = tuple[
+    str, str, str, Role, str, str, int, int, str, str, int, int, str | None, str | None, bool
+]  # in the order of _COLUMNS
+
+
+class PostgresJobStore:
+    """`JobStore` in a schema that several processes share."""
+
+    shared = True
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, job: Job) -> None:
+        """See `JobStore.save`."""
+        worker = self._database.presence.worker
+        beginning = lock_number(self._database.place.schema, "jobs")
+
+        async def work(connection: AsyncConnection) -> None:
+            if job.state is JobState.PENDING:  # the numbers of turns become visible in their order
+                await connection.execute("SELECT pg_advisory_xact_lock(%s)", (beginning,))
+            cursor = await connection.execute(_SAVE, (*_row_of(job), worker))
+            if cursor.rowcount == 0:
+                raise TakenOverError(f"task {job.id} is carried out by another process by now")
+
+        await self._database.write(work)
+
+    async def get(self, identity: Identity, job_id: str) -> Job | None:
+        """See `JobStore.get`."""
+        where = 'WHERE id = %s AND account = %s AND "user" = %s'
+        found = await self._select(where, (storable(job_id), identity.account, identity.user))
+        return found[0] if found else None
+
+    async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
+        """See `JobStore.list`."""
+        where = 'WHERE account = %s AND "user" = %s ORDER BY created_at DESC, id DESC LIMIT %s'
+        return await self._select(where, (identity.account, identity.user, limit))
+
+    async def forget(self, before: datetime, limit: int) -> int:
+        """See `JobStore.forget`."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return (await connection.execute(_FORGET, (microseconds(before), limit))).rowcount
+
+        return await self._database.write(work)
+
+    async def unfinished(self, account: str | None = None) -> Sequence[Job]:
+        """See `JobStore.unfinished`."""
+        if account is None:
+            return await self._select(f"WHERE {_UNFINISHED} ORDER BY turn", ())
+        where = f"WHERE {_UNFINISHED} AND account = %s ORDER BY turn"
+        return await self._select(where, (account,))
+
+    async def take_over(self) -> Sequence[Job]:
+        """See `JobStore.take_over`.
+
+        First it is read who has jobs, then who lives: whoever is missing there is gone. What another process takes
+        meanwhile has its number then, and is left to it.
+        """
+        presence = self._database.presence
+
+        async def owners(connection: AsyncConnection) -> set[int]:
+            cursor = await connection.execute(
+                f"SELECT DISTINCT worker FROM jobs WHERE {_UNFINISHED} AND worker <> %s",  # noqa: S608 - fixed text, bound value
+                (presence.worker,),
+            )
+            return {int(row[0]) for row in await cursor.fetchall()}
+
+        async def work(connection: AsyncConnection) -> Sequence[Job]:
+            dead = others - await presence.living(connection)
+            if not dead:
+                return []
+            cursor = await connection.execute(_TAKE_OVER, (presence.worker, list(dead)))
+            return _jobs_of(await cursor.fetchall())
+
+        others = await self._database.glance(owners)
+        if not others:
+            return []
+        taken = await self._database.write(work)
+        return sorted(taken, key=lambda job: (job.created_at, job.id))
+
+    async def request_cancel(self, identity: Identity, job_id: str) -> None:
+        """See `JobStore.request_cancel`."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(
+                f"UPDATE jobs SET cancel = true WHERE {_UNFINISHED}"  # noqa: S608 - fixed text, bound values
+                ' AND id = %s AND account = %s AND "user" = %s',
+                (storable(job_id), identity.account, identity.user),
+            )
+
+        await self._database.write(work)
+
+    async def own(self) -> Mapping[str, bool]:
+        """See `JobStore.own`."""
+
+        async def work(connection: AsyncConnection) -> Mapping[str, bool]:
+            cursor = await connection.execute(
+                f"SELECT id, cancel FROM jobs WHERE {_UNFINISHED} AND worker = %s",  # noqa: S608 - fixed text, bound value
+                (self._database.presence.worker,),
+            )
+            return {str(row[0]): bool(row[1]) for row in await cursor.fetchall()}
+
+        return await self._database.glance(work)
+
+    async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
+        async def work(connection: AsyncConnection) -> Sequence[Job]:
+            cursor = await connection.execute(f"{_JOBS} {where}", values)
+            return _jobs_of(await cursor.fetchall())
+
+        return await self._database.glance(work)
+
+
+def _jobs_of(rows: Sequence[_Row]) -> Sequence[Job]:
+    """Return the jobs of rows; one that cannot be read keeps nobody from the others."""
+    jobs: list[Job] = []
+    for row in rows:
+        try:
+            jobs.append(_job_of(row))
+        except ValueError as error:
+            _log.error("task %s cannot be read: %s", row[0], error)
+    return jobs
+
+
+def _row_of(job: Job) -> _Row:
+    return (
+        job.id,
+        job.identity.account,
+        job.identity.user,
+        job.identity.role,
+        job.kind,
+        job.state.value,
+        microseconds(job.created_at),
+        microseconds(job.updated_at),
+        json.dumps(dict(job.spec)),
+        storable(job.stage),
+        job.done,
+        job.total,
+        None if job.result is None else json.dumps(dict(job.result)),
+        None if job.error is None else storable(job.error),
+        job.left,
+    )
+
+
+def _job_of(row: _Row) -> Job:
+    result, error = row[12], row[13]
+    return Job(
+        id=row[0],
+        identity=Identity(row[1], row[2], row[3]),
+        kind=row[4],
+        state=JobState(row[5]),
+        created_at=moment_of(row[6]),
+        updated_at=moment_of(row[7]),
+        spec=cast("dict[str, object]", json.loads(row[8])),
+        stage=restored(row[9]),
+        done=row[10],
+        total=row[11],
+        result=None if result is None else cast("dict[str, object]", json.loads(result)),
+        error=None if error is None else restored(error),
+        left=row[14],
+    )
