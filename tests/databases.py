@@ -1,6 +1,7 @@
 """A real PostgreSQL for the tests: one server for all processes of a run, one schema for each test."""
 
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import AsyncIterator
@@ -77,7 +78,9 @@ def _started(home: Path) -> str:
     (home / "data").mkdir(exist_ok=True)
     running = PostgresServer(home / "data")
     with FileLock(home / "lock"):
-        if not (home / "data" / "PG_VERSION").exists():
+        if not (home / "data" / "postmaster.pid").exists():  # what a former run left is of no use
+            shutil.rmtree(home / "data")
+            (home / "data").mkdir()
             running.ensure_pgdata_inited()
             lines = [f"{name} = {value}\n" for name, value in _SETTINGS.items()]
             with (home / "data" / "postgresql.auto.conf").open("a") as file:

@@ -16,6 +16,8 @@ from typing import Any, Self
 
 import httpx
 
+from tests.schemas import storage_environment
+
 START_SECONDS = 60.0  # about two on an idle machine
 # tests of other packages run in environments without ours
 PYTHON = os.environ.get("CONTEXTFIND_TEST_PYTHON", sys.executable)
@@ -60,7 +62,7 @@ class ServerProcess:
             command,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **storage_environment(self.data), **(environment or {})},
         )
         return self
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import httpx
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.wiring import House, Surroundings
 from tests.api.caller import FIND, calling, result_of
+from tests.backends import storage_in
 
 WRITE = "/api/v1/content/write"
 ROOT_KEY = {"X-API-Key": "root"}
@@ -129,7 +130,7 @@ async def living(
     watch: Watch | None = None,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Open a house in a directory and return a client of the server before it."""
-    settings = Settings(storage=StorageSettings(path=str(data)), embedding=embedding)
+    settings = Settings(storage=storage_in(data), embedding=embedding)
     around = Surroundings.real()
     if watch is not None:
         around = replace(around, clock=watch)

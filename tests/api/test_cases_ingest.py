@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from contextfind.config.chat import ChatSettings
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.wiring import House
 from tests.api.caller import calling, result_of
 from tests.api.living import Tenant, living, packed
+from tests.backends import storage_in
 from tests.stubs.chat import FORBIDDEN, StubChat, say, stub_chat
 from tests.stubs.embedder import Fault, StubEmbedder, stub_embedder
 
@@ -27,7 +28,7 @@ TREE = "viking://resources/tree"
 async def asking(data: Path, embedder: StubEmbedder, chat: StubChat) -> AsyncIterator[Tenant]:
     """Open a house that asks both stubs."""
     settings = Settings(
-        storage=StorageSettings(path=str(data)),
+        storage=storage_in(data),
         embedding=EmbeddingSettings(
             provider="openai", model="m", api_base=embedder.base_url, dimension=8
         ),

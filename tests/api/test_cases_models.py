@@ -19,7 +19,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.config.rerank import RerankSettings
 from contextfind.config.retrieval import RetrievalSettings
 from contextfind.server.app import create_app
@@ -27,6 +27,7 @@ from contextfind.server.rules import ServerRules
 from contextfind.wiring import House
 from tests.api.caller import FIND, calling, result_of
 from tests.api.living import HASH, Tenant
+from tests.backends import storage_in
 from tests.stubs.embedder import Fault, StubEmbedder, stub_embedder
 from tests.stubs.loopback import Reply
 from tests.stubs.reranker import stub_reranker
@@ -76,7 +77,7 @@ def asked(stub: StubEmbedder, timeout: float) -> EmbeddingSettings:
 
 def app_of(data: Path, **sections: Any) -> FastAPI:
     """Return an app with a real house that gives up no request by itself."""
-    settings = Settings(storage=StorageSettings(path=str(data)), **{"embedding": HASH, **sections})
+    settings = Settings(storage=storage_in(data), **{"embedding": HASH, **sections})
     return create_app(lambda: House.open(settings), ServerRules(answer_seconds=PATIENT))
 
 

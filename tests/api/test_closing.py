@@ -9,7 +9,8 @@ import pytest
 from contextfind.wiring import House
 from tests.api.caller import FIND, app_of, calling, error_of, result_of
 from tests.api.fake_house import FakeHouse
-from tests.api.living import HASH, Settings, StorageSettings, create_app
+from tests.api.living import HASH, Settings, create_app
+from tests.backends import storage_in
 
 
 async def test_what_comes_then_is_refused_and_its_connection_ends() -> None:
@@ -60,7 +61,7 @@ async def test_a_wait_ends_at_once_and_says_what_goes_on(
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.md").write_text("some text")
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "data")),
+        storage=storage_in(tmp_path / "data"),
         embedding=HASH,
         server={"allowed_paths": [str(tmp_path)]},
     )

@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 
 from contextfind.config.chat import ChatSettings
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.server.app import create_app
 from contextfind.sessions.summary import SummaryRules
 from contextfind.wiring import House
 from tests.api.caller import calling, error_of, result_of
+from tests.backends import storage_in
 from tests.stubs.chat import HANG, Asked, StubChat, Turn, say, stub_chat
 
 PATH = "/api/v1/sessions/s/commit"
@@ -32,7 +33,7 @@ async def server(data: Path, stub: StubChat | None = None) -> AsyncIterator[http
     """Open the real house; a model that hangs is waited for longer than any test runs."""
     vlm = ChatSettings() if stub is None else ChatSettings(model="m", api_base=stub.base_url)
     settings = Settings(
-        storage=StorageSettings(path=str(data)),
+        storage=storage_in(data),
         embedding=EmbeddingSettings(provider="hash"),
         vlm=vlm,
     )

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 import httpx
 import pytest
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.wiring import House
 from tests.api.caller import FIND, calling, error_of, result_of
+from tests.backends import storage_in
 from tests.stubs.embedder import Fault, StubEmbedder, stub_embedder
 from tests.stubs.pictures import PNG, picture_server
 
@@ -28,7 +29,7 @@ async def written(http: httpx.AsyncClient, uri: str, content: str) -> None:
 async def blind(tmp_path) -> AsyncIterator[httpx.AsyncClient]:
     """A house whose embedder takes text only."""
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "blind")),
+        storage=storage_in(tmp_path / "blind"),
         embedding=EmbeddingSettings(provider="hash"),
     )
     async with calling(create_app(lambda: House.open(settings))) as http:
@@ -45,7 +46,7 @@ def stub() -> Iterator[StubEmbedder]:
 async def seeing(tmp_path, stub) -> AsyncIterator[httpx.AsyncClient]:
     """A house with a multimodal embedder; a note about cats lies exactly where the picture does."""
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "seeing")),
+        storage=storage_in(tmp_path / "seeing"),
         embedding=EmbeddingSettings(
             provider="openai", model="clip", api_base=stub.base_url, accepts_images=True
         ),

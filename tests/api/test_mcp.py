@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 
 from contextfind.cli.tools import tool_opener
-from contextfind.config.model import Settings, StorageSettings
+from contextfind.config.model import Settings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.toolbox.reading import READ_CHARS, part_of
@@ -23,6 +23,7 @@ from contextfind.wiring import House, Surroundings
 from tests.api.caller import app_of, calling, error_of
 from tests.api.fake_house import FakeHouse
 from tests.api.living import HASH
+from tests.backends import storage_in
 
 NOTE = "viking://resources/notes/a.md"
 Mode = Literal["auto", "legacy"]
@@ -31,7 +32,7 @@ JSON = {"Accept": "application/json, text/event-stream"}
 
 def app_at(data: Path, **bounds: Any) -> FastAPI:
     rules = ServerRules(**bounds)
-    settings = Settings(storage=StorageSettings(path=str(data)), embedding=HASH)
+    settings = Settings(storage=storage_in(data), embedding=HASH)
     return create_app(
         lambda: House.open(settings),
         rules,

@@ -8,9 +8,10 @@ import pytest
 
 from contextfind.cli.migration import HOME, Migration
 from contextfind.client import AsyncClient, UnavailableError
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.wiring import House
+from tests.backends import storage_in
 
 MEMORIES = "viking://user/ann/memories"
 FILES = {
@@ -78,7 +79,7 @@ def source_of(server: OldServer) -> AsyncClient:
 @pytest.fixture
 async def target(tmp_path) -> AsyncIterator[AsyncClient]:
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "data")),
+        storage=storage_in(tmp_path / "data"),
         embedding=EmbeddingSettings(provider="hash"),
     )
     app = create_app(lambda: House.open(settings))

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from contextfind.config.chat import ChatSettings
-from contextfind.config.model import EmbeddingSettings, IngestionSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, IngestionSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.wiring import House
 from tests.api.caller import calling, result_of
 from tests.api.living import Tenant, packed
+from tests.backends import storage_in
 from tests.stubs.chat import (
     BROKEN,
     BUSY,
@@ -76,7 +77,7 @@ async def server(
         model="m", api_base=stub.base_url, api_key=KEY, timeout=seconds, concurrency=2
     )
     settings = Settings(
-        storage=StorageSettings(path=str(data)),
+        storage=storage_in(data),
         embedding=EmbeddingSettings(provider="hash"),
         vlm=chat,
         ingestion=IngestionSettings(model_summaries=summaries),

@@ -8,13 +8,14 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.wiring import House
 from tests.api.caller import app_of, calling, error_of
 from tests.api.described import JSON, Description
 from tests.api.fake_house import FakeHouse
+from tests.backends import storage_in
 
 API = "/api/v1"
 FIND = f"{API}/search/find"
@@ -48,7 +49,7 @@ def page() -> Description:
 @pytest.fixture
 async def http(tmp_path) -> AsyncIterator[httpx.AsyncClient]:
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "data")),
+        storage=storage_in(tmp_path / "data"),
         embedding=EmbeddingSettings(provider="hash"),
     )
     async with calling(create_app(lambda: House.open(settings))) as client:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contextfind.config.chat import ChatSettings
-from contextfind.config.model import IngestionSettings, Settings, StorageSettings
+from contextfind.config.model import IngestionSettings, Settings
 from contextfind.config.retrieval import RetrievalSettings
 from contextfind.domain.tokens import estimated_tokens
 from contextfind.retrieval.intent import INPUT_TOKENS
@@ -19,6 +19,7 @@ from contextfind.server.app import create_app
 from contextfind.wiring import House
 from tests.api.caller import calling, result_of
 from tests.api.living import HASH, Tenant
+from tests.backends import storage_in
 from tests.stubs.chat import (
     BROKEN,
     CUT,
@@ -83,7 +84,7 @@ async def server(
     **retrieval: Any,
 ) -> AsyncIterator[Tenant]:
     """Serve the tree; stub: the general model, planning: the one that plans."""
-    changed: dict[str, object] = {"storage": StorageSettings(path=str(data))}
+    changed: dict[str, object] = {"storage": storage_in(data)}
     if stub is not None:
         changed["vlm"] = ChatSettings(model="general", api_base=stub.base_url, timeout=5)
     if isinstance(planning, StubChat):

@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.wiring import House
 from tests.api.caller import FIND, calling, error_of, result_of
+from tests.backends import storage_in
 
 DOCS = "viking://resources/docs"
 FILES = {
@@ -25,7 +26,7 @@ ROOT = {"X-API-Key": "root"}
 @pytest.fixture
 async def http(tmp_path) -> AsyncIterator[httpx.AsyncClient]:
     settings = Settings(
-        storage=StorageSettings(path=str(tmp_path / "data")),
+        storage=storage_in(tmp_path / "data"),
         embedding=EmbeddingSettings(provider="hash"),
     )
     app = create_app(lambda: House.open(settings), ServerRules(root_api_key="root"))

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from contextfind.config.chat import ChatSettings
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.server.rules import ServerRules
 from contextfind.wiring import House
 from tests.api.caller import calling, result_of
 from tests.api.living import Tenant, Town, Watch
+from tests.backends import storage_in
 from tests.stubs.chat import (
     BROKEN,
     CUT,
@@ -87,7 +88,7 @@ async def town(data: Path, stub: StubChat | None, concurrency: int = 4) -> Async
     if stub is not None:
         chat = ChatSettings(model="m", api_base=stub.base_url, concurrency=concurrency)
     settings = Settings(
-        storage=StorageSettings(path=str(data)),
+        storage=storage_in(data),
         embedding=EmbeddingSettings(provider="hash"),
         vlm=chat,
     )

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.domain.identity import Identity
 from contextfind.server.app import create_app
 from contextfind.server.examples import WRITE
 from contextfind.wiring import House, Surroundings
+from tests.backends import storage_in
 from tests.fuzz import seeds
 from tests.fuzz.containers import kneaded_zip
 from tests.fuzz.target import Run, Target
@@ -59,9 +60,7 @@ class _Server:
 
     @asynccontextmanager
     async def open(self, data: Path) -> AsyncIterator[None]:
-        settings = Settings(
-            storage=StorageSettings(path=str(data)), embedding=EmbeddingSettings(provider="hash")
-        )
+        settings = Settings(storage=storage_in(data), embedding=EmbeddingSettings(provider="hash"))
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[House]:

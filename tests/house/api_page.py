@@ -16,12 +16,13 @@ from urllib.parse import urlencode
 
 import httpx
 
-from contextfind.config.model import EmbeddingSettings, Settings, StorageSettings
+from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.server.app import create_app
 from contextfind.server.routers.docs import _fields, _kind, _parameters
 from contextfind.wiring import House
 from tests.api.caller import calling
 from tests.api.described import JSON, Description
+from tests.backends import storage_in
 from tests.house.reading import ROOT
 
 PAGE = ROOT / "docs" / "api.md"
@@ -247,9 +248,7 @@ def _cut(value: Any) -> Any:
 async def written() -> str:
     """Return the page with the answers of a server that is made for it."""
     with tempfile.TemporaryDirectory(prefix="contextfind-api-page-") as room:
-        settings = Settings(
-            storage=StorageSettings(path=room), embedding=EmbeddingSettings(provider="hash")
-        )
+        settings = Settings(storage=storage_in(room), embedding=EmbeddingSettings(provider="hash"))
         async with calling(create_app(lambda: House.open(settings))) as http:
             api = (await http.get("/openapi.json")).json()
             interview = Interview(http, Description(api))

@@ -14,7 +14,7 @@ from contextfind.cli.doctor import examined, show_findings
 from contextfind.cli.init_survey import Model, Survey, survey
 from contextfind.cli.screen import complain, say
 from contextfind.config.load import HERE
-from contextfind.config.model import StorageSettings
+from contextfind.config.storage import StorageSettings
 
 KEY_NAME = "CONTEXTFIND_API_KEY"
 LOCAL = Model("embedding", "local", "", provider="local", here=True)

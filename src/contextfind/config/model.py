@@ -14,6 +14,7 @@ from contextfind.config.chat import ChatSettings
 from contextfind.config.rerank import RerankSettings
 from contextfind.config.retrieval import RetrievalSettings
 from contextfind.config.section import OPENAI, Seconds, Section, Url, secret
+from contextfind.config.storage import IndexSettings, QdrantSettings, StorageSettings
 
 _SPOKEN = ("volcengine", "ollama", "vllm", "tei", "jina", "dashscope")  # they speak `openai`
 MIB = 1024 * 1024
@@ -136,22 +137,6 @@ class ServerSettings(Section):
         return self
 
 
-class StorageSettings(Section):
-    """Where the data lies."""
-
-    path: str = Field(
-        default="./contextfind-data",
-        min_length=1,
-        description="The data directory; made when it is not there. Also spelled `workspace`.",
-    )
-    idle_seconds: float = Field(
-        default=5.0,
-        ge=0,
-        le=3_600,
-        description="After so long without a write, what deletes and updates left behind is taken away. 0: never.",
-    )
-
-
 class EmbeddingSettings(Section):
     """The model that turns text into vectors. The keys may also stand in `embedding.dense`."""
 
@@ -233,15 +218,6 @@ class EmbeddingSettings(Section):
         return self
 
 
-class IndexSettings(Section):
-    """How the search index finds what is near."""
-
-    graphs: bool = Field(
-        default=True,
-        description="Neighbour graphs find what is near among many vectors, fast and nearly always all of it. false: every vector is compared, which misses nothing and takes time in proportion; graphs on disk are kept.",
-    )
-
-
 class IngestionSettings(Section):
     """How files are taken in."""
 
@@ -313,5 +289,28 @@ class Settings(Section):
     rerank: RerankSettings = RerankSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     index: IndexSettings = IndexSettings()
+    qdrant: QdrantSettings = QdrantSettings()
     ingestion: IngestionSettings = IngestionSettings()
     log: LogSettings = LogSettings()
+
+    @property
+    def index_backend(self) -> Literal["embedded", "postgres", "qdrant"]:
+        """The search index that is meant."""
+        if self.index.backend != "auto":
+            return self.index.backend
+        return "postgres" if self.storage.backend == "postgres" else "embedded"
+
+    @model_validator(mode="after")
+    def _index_fits_the_storage(self) -> Self:
+        storage, index = self.storage.backend, self.index_backend
+        if index == "embedded" and storage == "postgres":
+            raise ValueError(
+                "index.backend 'embedded' belongs to one process, and storage.backend 'postgres' to several; "
+                "set index.backend to 'auto', 'postgres' or 'qdrant'"
+            )
+        if index == "postgres" and storage != "postgres":
+            raise ValueError(
+                "index.backend 'postgres' lies in the database of storage.backend 'postgres', which is "
+                f"{storage!r} here; set index.backend to 'auto', 'embedded' or 'qdrant'"
+            )
+        return self

@@ -9,6 +9,7 @@ from contextfind.domain.records import RecordId
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, RecordStore, SearchIndex
+from contextfind.ports.company import Company
 from contextfind.ports.index import handed_over
 
 _log = logging.getLogger(__name__)
@@ -18,6 +19,9 @@ _STEP = 100  # once it has caught up: some 30 ms of work
 _BESIDE = 30  # while requests come: 10 ms, so that a search is not long in its company
 _RETRY_SECONDS = 1.0
 _RESIGNED_SECONDS = 30.0  # where trying again is of no use, but costs nothing
+_WATCH_SECONDS = (
+    0.02  # between two looks at an index that another process brings on: one small query each
+)
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
 
 
@@ -26,15 +30,25 @@ class Follower:
 
     Once it has caught up it works half of the time at most: a single write is followed at once, and while many
     come they are followed together, which costs less, and leaves the other half to the searches.
+
+    company: of the processes that share the index; one of them follows, the others see it move. None: the index is
+    this process's own.
     """
 
     def __init__(
-        self, store: RecordStore, index: SearchIndex, pulse: Pulse, courtesy: Courtesy | None = None
+        self,
+        store: RecordStore,
+        index: SearchIndex,
+        pulse: Pulse,
+        courtesy: Courtesy | None = None,
+        *,
+        company: Company | None = None,
     ) -> None:
         self._store = store
         self._index = index
         self._pulse = pulse
         self._courtesy = courtesy or Courtesy()
+        self._company = company
         self._caught_up = asyncio.Event()
         self._target = 0  # where the log stood at start
         self._there = 0
@@ -108,11 +122,21 @@ class Follower:
         """Hand over one batch; return whether there was one."""
         if self._caught_up.is_set():
             await self._courtesy.give_way()
+        if self._company is not None:
+            before, self._there = self._there, await self._index.position()
+            if not await self._company.leads():
+                return await self._watched(before)
         changes = await self._store.changes(self._there, self._most)
         if changes:
             await self._hand_over(changes)
             self._there = changes[-1].position
         return bool(changes)
+
+    async def _watched(self, before: int) -> bool:
+        """Return whether another process has brought the index on; not at once when it is to do so."""
+        if self._there == before and await self._store.position() > before:
+            await asyncio.sleep(_WATCH_SECONDS)
+        return self._there > before
 
     async def _hand_over(self, changes: Sequence[Change]) -> None:
         """Have changes followed; vectors that are damaged are made anew.

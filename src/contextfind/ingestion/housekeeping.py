@@ -28,11 +28,15 @@ async def _nobody() -> None:
     """Give way to nobody."""
 
 
+async def _always() -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Hours:
     """When rounds are made: `writes` counts those of others, `quiet` seconds without any are a pause.
 
-    give_way: returns when nobody is being answered, or soon.
+    give_way: returns when nobody is being answered, or soon. leads: whether it is this process that tidies up for all.
     """
 
     writes: Callable[[], int]
@@ -40,6 +44,7 @@ class Hours:
     timer: Callable[[], float]
     sleep: Sleep = asyncio.sleep
     give_way: Callable[[], Awaitable[None]] = _nobody
+    leads: Callable[[], Awaitable[bool]] = _always
 
 
 class Housekeeper:
@@ -61,8 +66,9 @@ class Housekeeper:
             self._patience = _PATIENCE
             await self._due()
             self._seen = self._hours.writes()
-            for chore in self._chores:
-                await self._do(chore)
+            if await self._hours.leads():
+                for chore in self._chores:
+                    await self._do(chore)
             await self._hours.sleep(self._hours.quiet * _REST)
 
     async def _do(self, chore: Chore) -> None:

@@ -38,8 +38,11 @@ from contextfind.ports import (
     Retag,
     body_of,
 )
+from contextfind.ports.company import Company, Solitude
 
 T = TypeVar("T")
+
+_PATIENCE = 30.0  # seconds that a write waits for one of another process at the same place
 WriteMode = Literal["create", "replace", "append"]
 
 
@@ -78,6 +81,7 @@ class Desk:
     written: beats after every commit, also one that only marks a directory stale: no log entry tells
         of that.
     tally: counts what is committed.
+    company: the other processes that write the same tree.
     """
 
     store: RecordStore
@@ -89,6 +93,7 @@ class Desk:
     courtesy: Courtesy = field(default_factory=Courtesy)
     written: Pulse = field(default_factory=Pulse)
     tally: Tally = field(default_factory=Tally)
+    company: Company = field(default_factory=Solitude)
 
     async def commit(self, commit: Commit) -> Committed:
         """Commit, and tell whoever keeps the summaries; raises what `RecordStore.commit` does."""
@@ -257,13 +262,16 @@ class Writer:
 
     @asynccontextmanager
     async def alone(self, identity: Identity, *places: Uri) -> AsyncIterator[None]:
-        """Let nobody else write at, above or below these addresses by this writer in the meantime."""
+        """Let nobody else write at, above or below these addresses in the meantime."""
         outer = [p for p in {*places} if not any(p != o and p.is_under(o) for o in places)]
         turns = [self._turns.take(identity.account, place) for place in outer]
         try:
             for turn in turns:
                 await turn.come()
-            yield
+            async with self._desk.company.holding(
+                "writing", identity.account, *outer, patience=_PATIENCE
+            ):
+                yield
         finally:
             for turn in turns:
                 self._turns.leave(turn)

@@ -15,6 +15,7 @@ from contextfind.ingestion.gate import Gate
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.turns import Turns
 from contextfind.ports import SessionStore
+from contextfind.ports.company import Company, Solitude
 from contextfind.sessions.extraction import Extraction
 from contextfind.sessions.memory_files import memories_uri
 from contextfind.sessions.summary import Summariser, Summary, helps_later
@@ -63,6 +64,7 @@ class ArchiveDesk:
     settling: Settling
     extractor: Extractor | None
     extraction_seconds: float
+    company: Company = field(default_factory=Solitude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,10 @@ class Archivist:
         turn = self._workers.take(identity.account, session_uri(identity, session_id))
         try:
             await turn.come()
-            done = await self._work_off(identity, session_id, course)
+            async with self._desk.company.holding(
+                "archives", identity.account, session_uri(identity, session_id)
+            ):
+                done = await self._work_off(identity, session_id, course)
         finally:
             self._workers.leave(turn)
         note = await self._settled(identity, done, course)

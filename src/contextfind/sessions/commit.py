@@ -12,11 +12,13 @@ from contextfind.ingestion.errands import Course
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.turns import Turns
 from contextfind.ports import Clock, Job, JobState, SessionStore
+from contextfind.ports.company import Company, Solitude
 from contextfind.sessions.archiving import Archivist
 from contextfind.sessions.report import report
 from contextfind.sessions.retrying import Retrying
 
 SESSION_COMMIT = "session_commit"
+_PATIENCE = 10.0  # seconds that a commit waits for one of the same session in another process
 _BUSY = "nothing new to archive; task {} is not through with the last commit yet"
 _AGAIN = "nothing new to archive; what a model owes to an earlier commit is tried again"
 _NOTHING = "nothing to archive"
@@ -54,7 +56,9 @@ class Committer:
         retrying: Retrying,
         jobs: Jobs,
         clock: Clock,
+        company: Company | None = None,
     ) -> None:
+        self._company = company or Solitude()
         self._sessions = sessions
         self._archivist = archivist
         self._retrying = retrying
@@ -77,7 +81,11 @@ class Committer:
         door = self._doors.take(identity.account, session_uri(identity, name))
         try:
             await door.come()
-            return await self._commit(identity, name, keep)
+            place = session_uri(identity, name)
+            async with self._company.holding(
+                "archiving", identity.account, place, patience=_PATIENCE
+            ):
+                return await self._commit(identity, name, keep)
         finally:
             self._doors.leave(door)
 

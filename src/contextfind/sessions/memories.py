@@ -61,7 +61,8 @@ class MemoryExtractor:
         """
         reading, left_out = windows(messages, self._rules.window)
         turn = self._turns.setdefault((identity.account, identity.user), asyncio.Lock())
-        async with turn:
+        tree = Uri(f"viking://user/{identity.user}/memories")
+        async with turn, self._desk.company.holding("remembering", identity.account, tree):
             notebook = Notebook(self._desk, identity, Source(session_id, archive.id))
             complaints, failure = await self._read(notebook, reading)
             done = await notebook.write()

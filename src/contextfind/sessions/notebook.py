@@ -21,6 +21,7 @@ from contextfind.domain.tokens import estimated_tokens
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.writing import WriteMode, Writer
 from contextfind.ports import BlobStore, RecordStore, body_of
+from contextfind.ports.company import Company, Solitude
 from contextfind.retrieval.finder import Finder
 from contextfind.sessions.extraction import Extraction
 from contextfind.sessions.memory_answers import Item
@@ -50,12 +51,13 @@ _READABLE = (".md", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class MemoryDesk:
-    """What memories are found, read and written with."""
+    """What memories are found, read and written with; company: the other processes that do."""
 
     finder: Finder
     writer: Writer
     store: RecordStore
     blobs: BlobStore
+    company: Company = field(default_factory=Solitude)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ async def start_background(ground: Ground, adds: AddDesk, stack: AsyncExitStack)
     jobs.take_on(adding)
     retrying = Retrying(archivist, jobs, clock)
     jobs.take_on(retrying)
-    committer = Committer(engines.sessions, archivist, retrying, jobs, clock)
+    company = engines.storage.company
+    committer = Committer(engines.sessions, archivist, retrying, jobs, clock, company)
     jobs.take_on(committer)
     reindexing = Reindexing(_reindex_desk(ground), jobs)
     jobs.take_on(reindexing)
@@ -94,5 +95,6 @@ def _archivist(ground: Ground) -> Archivist:
         settling=ground.settling,
         extractor=build_memories(engines, ground.finder, ground.writer),
         extraction_seconds=seconds * _CALLS,
+        company=engines.storage.company,
     )
     return Archivist(desk)

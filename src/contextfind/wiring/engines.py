@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from contextfind.adapters.embedded.rules import IndexRules
+from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.adapters.images.web import WebImages
 from contextfind.adapters.local.words import WordTokenizer
 from contextfind.adapters.remote.embeddings import OpenAIEmbedder
@@ -56,6 +57,11 @@ class Engines:
     chat: ChatModel | None = None
     author: SummaryAuthor | None = None
     analyzer: IntentAnalyzer | None = None
+
+    @property
+    def shares_index(self) -> bool:
+        """Whether other processes may search and follow the same index."""
+        return not (self.storage.company.alone or isinstance(self.index, StandingIndex))
 
     @property
     def store(self) -> HouseStore:

@@ -74,6 +74,7 @@ def build_housekeeper(
         max(quiet, _SHORTEST),
         around.timer,
         give_way=courtesy.give_way,
+        leads=storage.company.leads,
     )
     return Housekeeper(chores, hours)
 

@@ -11,4 +11,6 @@ def build_memories(engines: Engines, finder: Finder, writer: Writer) -> MemoryEx
     """Return what finds memories by the language model, None without one."""
     if engines.chat is None:
         return None
-    return MemoryExtractor(engines.chat, MemoryDesk(finder, writer, engines.store, engines.blobs))
+    company = engines.storage.company
+    desk = MemoryDesk(finder, writer, engines.store, engines.blobs, company)
+    return MemoryExtractor(engines.chat, desk)

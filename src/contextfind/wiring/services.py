@@ -55,7 +55,8 @@ def build_desk(
 ) -> Desk:
     """Return what records are written with; parsing runs in `cpu`, that of many files in `bulk`."""
     rules = PassageRules(settings.ingestion.passage_target, settings.ingestion.passage_longest)
-    return Desk(engines.store, engines.blobs, around.clock, cpu, rules, bulk)
+    company = engines.storage.company
+    return Desk(engines.store, engines.blobs, around.clock, cpu, rules, bulk, company=company)
 
 
 def start_workers(
@@ -67,7 +68,8 @@ def start_workers(
 ) -> Workers:
     """Start what runs behind the requests."""
     courtesy = desk.courtesy
-    follower = Follower(engines.store, engines.index, pulse, courtesy)
+    shared = engines.storage.company if engines.shares_index else None
+    follower = Follower(engines.store, engines.index, pulse, courtesy, company=shared)
     embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer, courtesy)
     summaries = SummaryWorker(desk, pulse, engines.author)
     uses = Uses(engines.store)

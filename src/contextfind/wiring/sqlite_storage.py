@@ -7,7 +7,6 @@ from pathlib import Path
 
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.shelf import LocalShelf
-from contextfind.adapters.process.solitude import Solitude
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
@@ -17,6 +16,7 @@ from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.config.model import Settings
 from contextfind.ingestion.housekeeping import LooseBlobs
 from contextfind.ingestion.mending import LostTexts
+from contextfind.ports.company import Solitude
 from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
 from contextfind.wiring.directory import open_directory
 from contextfind.wiring.storage import Storage

@@ -12,6 +12,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, Commit, RecordDraft
+from contextfind.ports.company import Solitude
 from tests.builders import DIMENSION, NOON, make_passages, unit
 from tests.fakes import SimpleTokenizer
 
@@ -148,4 +149,32 @@ async def test_a_log_that_cannot_be_read_locks_nobody_out_of_what_is_in_the_inde
     task = asyncio.create_task(follow.run())
     await follow.ready(20)
     assert follow.standing.startswith("does not follow: nothing to read")
+    task.cancel()
+
+
+class Bystanders(Solitude):
+    """Others lead until it is said that nobody else does."""
+
+    leading = False
+
+    async def leads(self) -> bool:
+        return self.leading
+
+
+async def test_an_index_of_several_processes_is_followed_by_the_one_that_leads() -> None:
+    store, index, company, pulse = MemoryRecordStore(), GatedIndex(), Bystanders(), Pulse()
+    index.gate.set()
+    await put(store, "a.md")
+    follow = Follower(store, index, pulse, company=company)
+    task = asyncio.create_task(follow.run())
+    await until(follow, "being rebuilt: at 0 of 1 changes")
+    await asyncio.sleep(0.1)
+    assert await index.position() == 0  # it only watches
+    await index.follow(await store.changes(0, 10))  # as the other process does
+    await until(follow, "ok")
+    beats = pulse.beats
+    await put(store, "b.md")
+    company.leading = True  # the other one is gone
+    await pulse.wait(20, beats)
+    assert await index.position() == 2
     task.cancel()
