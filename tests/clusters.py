@@ -28,6 +28,8 @@ NOWHERE = Place("http://nowhere.invalid:6333")
 # four times as fast as a disk: the engine syncs files when a collection is made
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
 _MEMORY = _SHM if _SHM.is_dir() else None
+# asks for so little at first that a search has to ask again
+MISERLY = SearchRules(passages=1, spare=0, more=2, exact_below=3)
 SERVER = os.environ.get("QDRANT_URL")
 
 
@@ -44,6 +46,11 @@ async def local_index(
         everything = Scope("", "", (ROOT,))
         await index.search([Probe(everything, Everything(), 1, unit(1, dimension))])
         return index
+
+
+async def miserly_index() -> QdrantIndex:
+    """Return an index inside this process that has to ask again."""
+    return await local_index(rules=MISERLY)
 
 
 async def engine_index(rules: SearchRules | None = None) -> SearchIndex:

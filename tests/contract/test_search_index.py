@@ -39,7 +39,7 @@ from tests.builders import (
     make_removal,
     unit,
 )
-from tests.clusters import SERVER, engine_index, local_index, server_index
+from tests.clusters import SERVER, engine_index, miserly_index, server_index
 from tests.fakes import SimpleTokenizer
 from tests.strategies import last_changes, logs, probes
 
@@ -75,7 +75,7 @@ async def _standing() -> SearchIndex:
 ENGINES: dict[str, MakeIndex] = {
     "embedded": _embedded,
     "memory": _memory,
-    "qdrant": local_index,
+    "qdrant": miserly_index,
     "qdrant engine": engine_index,
     "standing": _standing,
 }

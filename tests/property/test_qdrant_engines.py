@@ -8,24 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.index import MemoryIndex
-from contextfind.adapters.qdrant.rules import SearchRules
 from contextfind.domain.filters import Everything
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests.builders import DIMENSION, unit
-from tests.clusters import engine_index, local_index
+from tests.clusters import MISERLY, engine_index, local_index, miserly_index
 from tests.fakes import SimpleTokenizer
 from tests.strategies import ACCOUNTS, USERS, WORDS, batches, logs, probes, random_log
 
 NEAR = 1e-6  # cosines in 32 bits
-MISERLY = SearchRules(passages=1, spare=0, more=2, exact_below=0)
 MakeIndex = Callable[[], Awaitable[SearchIndex]]
-
-
-async def miserly_local() -> SearchIndex:
-    return await local_index(rules=MISERLY)
 
 
 async def miserly_engine() -> SearchIndex:
@@ -70,7 +64,7 @@ some = given(
 async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
     log: list[Change], cut: int, asked: list[Probe]
 ) -> None:
-    await check_log(miserly_local, log, cut, asked)
+    await check_log(miserly_index, log, cut, asked)
 
 
 @pytest.mark.slow
