@@ -194,9 +194,23 @@ soak: $(DEV_STAMP) ## a day of mixed traffic in MINUTES=15: what a server holds 
 docs: $(DEV_STAMP) ## check the documentation: links, commands, rooms, terms
 	@$(BIN)/python -m pytest -q tests/house
 
+IMAGE ?= contextfind:local
+
+.PHONY: image
+image: ## build the container image with docker or buildah (IMAGE=contextfind:local BASE_IMAGE=…)
+	@IMAGE="$(IMAGE)" bash docker/build.sh
+
+.PHONY: image-base
+image-base: ## a base for it of Debian's packages, where no image registry is reached (root, debootstrap, buildah)
+	@bash docker/base.sh
+
+.PHONY: test-image
+test-image: $(DEV_STAMP) ## run it as compose.yaml does, with docker or podman: answers, writes nowhere else, keeps its data
+	@CONTEXTFIND_TEST_IMAGE="$(IMAGE)" $(BIN)/python -m pytest -q -rs -s tests/image
+
 .PHONY: docker-lint
-docker-lint: $(DEV_STAMP) ## check docker/ without an engine
-	@$(BIN)/python -m pytest -q tests/house/test_docker.py
+docker-lint: $(DEV_STAMP) ## check docker/, compose.yaml and deploy/ without an engine
+	@$(BIN)/python -m pytest -q tests/house/test_docker.py tests/house/test_deploy.py
 
 .PHONY: clean
 clean: ## remove caches and what the builds left (keeps .venv and contextfind-data)

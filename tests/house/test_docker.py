@@ -1,15 +1,17 @@
 """The image and the compose file, read without an engine."""
 
+import json
 import re
-from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
+from contextfind.config.model import ServerSettings
 from tests.house.reading import ROOT
 
 DOCKER = ROOT / "docker"
+COMPOSE = ROOT / "compose.yaml"
+EXAMPLE = ROOT / ".env.example"
 INSTRUCTIONS = {
     *("ARG", "FROM", "RUN", "ENV", "COPY", "WORKDIR", "LABEL", "USER", "VOLUME", "EXPOSE"),
     *("HEALTHCHECK", "CMD", "STOPSIGNAL"),
@@ -37,7 +39,7 @@ def runtime() -> list[tuple[str, str]]:
 
 
 def compose() -> dict[str, Any]:
-    text = (DOCKER / "docker-compose.yml").read_text(encoding="utf-8")
+    text = COMPOSE.read_text(encoding="utf-8")
     read: dict[str, Any] = yaml.safe_load(text)
     return read
 
@@ -101,7 +103,17 @@ class TestCompose:
         assert service()["read_only"] is True
         assert service()["volumes"] == ["data:/data"]
         assert "data" in compose()["volumes"]
-        assert service()["tmpfs"] == ["/tmp"]  # noqa: S108 - the container's own
+        (only,) = service()["tmpfs"]
+        assert only.startswith("/tmp:size=")  # noqa: S108 - the container's own
+
+    def test_may_do_nothing_that_it_need_not(self) -> None:
+        assert service()["cap_drop"] == ["ALL"]
+        assert service()["security_opt"] == ["no-new-privileges:true"]
+        assert service()["pids_limit"] > 0
+
+    def test_is_given_longer_to_stop_than_its_requests_are(self) -> None:
+        grace = int(service()["stop_grace_period"].removesuffix("s"))
+        assert grace > ServerSettings().shutdown_seconds
 
     def test_is_reachable_from_this_machine_only(self) -> None:
         assert all(port.startswith("127.0.0.1:") for port in service()["ports"])
@@ -112,23 +124,34 @@ class TestCompose:
 
     def test_builds_from_the_files_that_are_there(self) -> None:
         build = service()["build"]
-        assert (DOCKER / build["context"]).resolve() == ROOT
+        assert (ROOT / build["context"]).resolve() == ROOT
         assert (ROOT / build["dockerfile"]).is_file()
 
-    @pytest.mark.parametrize("name", ["CONTEXTFIND_API_KEY", "CONTEXTFIND_PORT", "BASE_IMAGE"])
-    def test_the_example_names_every_variable(self, name: str) -> None:
-        text = (DOCKER / "docker-compose.yml").read_text(encoding="utf-8")
-        example = (DOCKER / ".env.example").read_text(encoding="utf-8")
-        assert f"${{{name}" in text
-        assert re.search(rf"^(# )?{name}=", example, re.MULTILINE)
+    def test_the_example_names_every_variable(self) -> None:
+        asked = set(re.findall(r"(?<!\$)\$\{([A-Z_]+)", COMPOSE.read_text(encoding="utf-8")))
+        example = EXAMPLE.read_text(encoding="utf-8")
+        assert asked
+        assert [
+            name for name in asked if not re.search(rf"^(# )?{name}=", example, re.MULTILINE)
+        ] == []
+
+    def test_says_what_the_image_says_of_health(self) -> None:
+        (check,) = arguments("HEALTHCHECK")
+        options, _, command = check.partition(" CMD ")
+        asked = service()["healthcheck"]
+        assert asked["test"] == ["CMD", *json.loads(command)]
+        told = dict(option.removeprefix("--").split("=") for option in options.split())
+        assert {name.replace("-", "_"): value for name, value in told.items()} == {
+            name: str(value) for name, value in asked.items() if name != "test"
+        }
 
 
 def test_a_key_is_never_committed() -> None:
-    example = (DOCKER / ".env.example").read_text(encoding="utf-8")
+    example = EXAMPLE.read_text(encoding="utf-8")
     assert re.search(r"^CONTEXTFIND_API_KEY=$", example, re.MULTILINE)
     assert ".env" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
 
 
 def test_files_end_with_a_newline() -> None:
-    files = [path for path in Path(DOCKER).iterdir() if path.is_file()]
+    files = [COMPOSE, EXAMPLE, *(path for path in DOCKER.iterdir() if path.is_file())]
     assert [path.name for path in files if not path.read_text("utf-8").endswith("\n")] == []
