@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -23,6 +20,7 @@ from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports import Commit, Move, RecordDraft, Retag
 from contextfind.ports.store import RecordStore
 from tests.builders import NOON, make_passages, unit
+from tests.stores import BACKENDS, opened
 
 ANN, BEN = Scope("acme", "ann", (ROOT,)), Scope("acme", "ben", (ROOT,))
 LATER = NOON + timedelta(hours=1)
@@ -30,19 +28,14 @@ DOCS, NEWS = Uri("viking://resources/docs"), Uri("viking://resources/news")
 A, B = DOCS.child("a.md"), DOCS.child("deep/b.md")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[RecordStore]:
-    made: RecordStore = (
-        MemoryRecordStore()
-        if request.param == "memory"
-        else SqliteRecordStore(await Database.open(tmp_path))
-    )
-    for account in ("acme", "bolt"):
-        await made.commit(Commit(account, NOON, put=planted()))
-    texts = await made.pending(100)
-    await made.add_vectors([(text.digest, unit(len(text.text))) for text in texts])
-    yield made
-    await made.aclose()
+    async with opened(request.param, tmp_path) as made:
+        for account in ("acme", "bolt"):
+            await made.commit(Commit(account, NOON, put=planted()))
+        texts = await made.pending(100)
+        await made.add_vectors([(text.digest, unit(len(text.text))) for text in texts])
+        yield made
 
 
 def planted() -> list[RecordDraft]:
@@ -239,7 +232,7 @@ async def test_tags_that_are_there_change_nothing(store: RecordStore) -> None:
 async def test_too_much_at_once_is_refused_whole(
     store: RecordStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for engine in ("memory.tree", "sqlite.rearranging"):
+    for engine in ("memory.tree", "sqlite.rearranging", "postgres.rearranging"):
         monkeypatch.setattr(f"contextfind.adapters.{engine}.MOST", 5)
     before = await all_of(store)
     whole = Retag(Uri("viking://resources"), ("a=1",), recursive=True)

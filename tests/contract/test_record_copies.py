@@ -13,28 +13,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.documents import make_passage
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.records import Level, Record, RecordId
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Change, Commit, RecordCopy, RecordDraft, RecordStore
 from tests.builders import NOON, make_passages, make_record, unit
+from tests.stores import BACKENDS, HELD_TO_MEMORY, Store, opened
 from tests.strategies import last_changes, logs
 
-Store = MemoryRecordStore | SqliteRecordStore
 
-
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made: Store = (
-        MemoryRecordStore(4)
-        if request.param == "memory"
-        else SqliteRecordStore(await Database.open(tmp_path), 4)
-    )
-    yield made
-    await made.aclose()
+    async with opened(request.param, tmp_path, 4) as made:
+        yield made
 
 
 def make_copy(
@@ -299,28 +291,26 @@ def _hides(files: set[tuple[str, str]], at: tuple[str, str, int]) -> bool:
     return higher
 
 
-@settings(max_examples=30, deadline=None)
-@given(logs(60), st.integers(1, 9))
-def test_copies_of_random_trees_are_the_same_in_every_store(
-    log: Sequence[Change], limit: int
-) -> None:
-    copies = _copies(log)
+async def _copied(backend: str, copies: Sequence[RecordCopy], limit: int, directory: Path) -> None:
+    memory = MemoryRecordStore()
+    async with opened(backend, directory) as other:
+        first, second = await memory.restore(copies), await other.restore(copies)
+        assert first == second
+        there = await all_of(memory, limit=limit)
+        same = await all_of(other, limit=limit)
+        assert list(map(told, there)) == list(map(told, same))
+        wanted = {place(copy): replace(copy.record, id=RecordId(0)) for copy in copies}
+        found = {place(copy): replace(copy.record, id=RecordId(0)) for copy in there}
+        assert found == wanted
+        assert (await other.restore(await all_of(other))).written == 0
 
-    async def check() -> None:
+
+@pytest.mark.parametrize(("backend", "examples"), HELD_TO_MEMORY)
+def test_copies_of_random_trees_are_the_same_in_every_store(backend: str, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(logs(60), st.integers(1, 9))
+    def check(log: Sequence[Change], limit: int) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            memory = MemoryRecordStore()
-            sqlite = SqliteRecordStore(await Database.open(Path(directory)))
-            try:
-                first, second = await memory.restore(copies), await sqlite.restore(copies)
-                assert first == second
-                there = await all_of(memory, limit=limit)
-                same = await all_of(sqlite, limit=limit)
-                assert list(map(told, there)) == list(map(told, same))
-                wanted = {place(copy): replace(copy.record, id=RecordId(0)) for copy in copies}
-                found = {place(copy): replace(copy.record, id=RecordId(0)) for copy in there}
-                assert found == wanted
-                assert (await sqlite.restore(await all_of(sqlite))).written == 0
-            finally:
-                await sqlite.aclose()
+            asyncio.run(_copied(backend, _copies(log), limit, Path(directory)))
 
-    asyncio.run(check())
+    check()

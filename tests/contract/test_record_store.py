@@ -9,9 +9,6 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.filters import (
     And,
@@ -39,33 +36,23 @@ from contextfind.ports.store import (
     StaleDirectory,
 )
 from tests.builders import NOON, make_passages, unit
+from tests.stores import BACKENDS, Store, opened
 
-Store = MemoryRecordStore | SqliteRecordStore
 LATER = NOON + timedelta(hours=1)
 ANN = Scope("acme", "ann", (ROOT,))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=BACKENDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made: Store = (
-        MemoryRecordStore()
-        if request.param == "memory"
-        else SqliteRecordStore(await Database.open(tmp_path))
-    )
-    yield made
-    await made.aclose()
+    async with opened(request.param, tmp_path) as made:
+        yield made
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=BACKENDS)
 async def frugal(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Return a store whose changes have at most four passages together."""
-    made: Store = (
-        MemoryRecordStore(4)
-        if request.param == "memory"
-        else SqliteRecordStore(await Database.open(tmp_path), 4)
-    )
-    yield made
-    await made.aclose()
+    async with opened(request.param, tmp_path, 4) as made:
+        yield made
 
 
 def at(path: str) -> Uri:

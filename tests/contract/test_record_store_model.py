@@ -1,4 +1,4 @@
-"""The SQLite store against the one in memory, and its filters against their definition."""
+"""Every store against the one in memory, and its filters against their definition."""
 
 import asyncio
 import tempfile
@@ -8,12 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.store import MemoryRecordStore
-from contextfind.adapters.sqlite.database import Database
-from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import AlreadyExistsError, ConflictError, NotFoundError
 from contextfind.domain.filters import Filter, Nothing, matches
 from contextfind.domain.records import ContextType, Level, Record, shown_address
@@ -22,6 +21,7 @@ from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.moves import Move, Retag
 from contextfind.ports.store import Change, Commit, RecordDraft, RecordStore
 from tests.builders import NOON, make_passages, unit
+from tests.stores import HELD_TO_MEMORY, opened, reopenable
 from tests.strategies import (
     ACCOUNTS,
     NAMES,
@@ -154,29 +154,29 @@ async def _seen_by(store: RecordStore, scope: Scope) -> object:
     ]
 
 
-async def _compare(steps: Sequence[Step], directory: Path) -> None:
-    memory, sqlite = MemoryRecordStore(), SqliteRecordStore(await Database.open(directory))
-    try:
-        for step in steps:
-            assert await _take(sqlite, step) == await _take(memory, step)
-        expected = await _picture(memory)
-        assert await _picture(sqlite) == expected
-    finally:
-        await sqlite.aclose()
-    reopened = SqliteRecordStore(await Database.open(directory))
-    try:
-        assert await _picture(reopened) == expected
-    finally:
-        await reopened.aclose()
+async def _compare(backend: str, steps: Sequence[Step], directory: Path) -> None:
+    memory = MemoryRecordStore()
+    async with reopenable(backend, directory) as opened_again:
+        async with opened_again() as store:
+            for step in steps:
+                assert await _take(store, step) == await _take(memory, step)
+            expected = await _picture(memory)
+            assert await _picture(store) == expected
+        async with opened_again() as store:
+            assert await _picture(store) == expected
 
 
-@settings(max_examples=30, deadline=None)
-@given(steps=st.lists(_steps, max_size=8))
-def test_both_stores_show_the_same_after_any_commits_also_when_opened_again(
-    steps: list[Step],
+@pytest.mark.parametrize(("backend", "examples"), HELD_TO_MEMORY)
+def test_every_store_shows_the_same_after_any_commits_also_when_opened_again(
+    backend: str, examples: int
 ) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(_compare(steps, Path(directory)))
+    @settings(max_examples=examples, deadline=None)
+    @given(steps=st.lists(_steps, max_size=8))
+    def check(steps: list[Step]) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(_compare(backend, steps, Path(directory)))
+
+    check()
 
 
 def _expected(records: Sequence[Record], scope: Scope, where: Filter, limit: int) -> list[Record]:
@@ -187,11 +187,13 @@ def _expected(records: Sequence[Record], scope: Scope, where: Filter, limit: int
 
 
 async def _check_select(
-    commits: Sequence[Commit], questions: Sequence[tuple[Scope, Filter, int]], directory: Path
+    backend: str,
+    commits: Sequence[Commit],
+    questions: Sequence[tuple[Scope, Filter, int]],
+    directory: Path,
 ) -> None:
-    store = SqliteRecordStore(await Database.open(directory))
     memory = MemoryRecordStore()
-    try:
+    async with opened(backend, directory) as store:
         for commit in commits:
             for one in (store, memory):
                 try:
@@ -211,19 +213,20 @@ async def _check_select(
             expected = _expected(records, scope, where, limit)
             assert await store.select(scope, where, limit) == expected
             assert await memory.select(scope, where, limit) == expected
-    finally:
-        await store.aclose()
 
 
-@settings(max_examples=30, deadline=None)
-@given(
-    commits=st.lists(_steps.map(lambda step: step.commit), max_size=12),
-    questions=st.lists(
-        st.tuples(scopes(), store_filters, st.sampled_from((1, 3, 100))), min_size=1, max_size=30
-    ),
-)
-def test_select_keeps_exactly_what_matches_within_the_scope(
-    commits: list[Commit], questions: list[tuple[Scope, Filter, int]]
-) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(_check_select(commits, questions, Path(directory)))
+_questions = st.tuples(scopes(), store_filters, st.sampled_from((1, 3, 100)))
+
+
+@pytest.mark.parametrize(("backend", "examples"), HELD_TO_MEMORY)
+def test_select_keeps_exactly_what_matches_within_the_scope(backend: str, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @given(
+        commits=st.lists(_steps.map(lambda step: step.commit), max_size=12),
+        questions=st.lists(_questions, min_size=1, max_size=30),
+    )
+    def check(commits: list[Commit], questions: list[tuple[Scope, Filter, int]]) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(_check_select(backend, commits, questions, Path(directory)))
+
+    check()
