@@ -9,21 +9,27 @@ from pathlib import Path
 import pytest
 
 from contextfind.adapters.memory.sessions import MemorySessionStore
+from contextfind.adapters.postgres.sessions import PostgresSessionStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.domain.conversation import Archive, ArchiveState, Session, SessionMessage
 from contextfind.domain.identity import Identity
 from contextfind.ports import SessionStore
+from tests import databases
 from tests.builders import NOON, make_message
 
 ANN = Identity("acme", "ann")
 OTHERS = [Identity("acme", "ben"), Identity("bolt", "ann"), Identity("acme", "ANN")]
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SessionStore]:
     if request.param == "memory":
         yield MemorySessionStore()
+        return
+    if request.param == "postgres":
+        async with databases.opened() as shared:
+            yield PostgresSessionStore(shared)
         return
     database = await Database.open(tmp_path)
     yield SqliteSessionStore(database)

@@ -1,8 +1,9 @@
-"""The session store in SQLite against the one in memory, after any calls."""
+"""The session stores of both databases against the one in memory, after any calls."""
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,13 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.memory.sessions import MemorySessionStore
+from contextfind.adapters.postgres.database import Database as PostgresDatabase
+from contextfind.adapters.postgres.sessions import PostgresSessionStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.sessions import SqliteSessionStore
 from contextfind.domain.conversation import Archive, ArchiveState, SessionMessage
 from contextfind.domain.identity import Identity
 from contextfind.ports import SessionStore
+from tests import databases
 from tests.builders import NOON
 from tests.strategies import ACCOUNTS, USERS
+
+Opener = Callable[[], AbstractAsyncContextManager[SessionStore]]
+Keeping = Callable[[], AbstractAsyncContextManager[Opener]]
 
 OWNERS = [Identity(account, user) for account in ACCOUNTS for user in USERS]
 NAMES = ("s", "S", "?", "\ud800")  # the last two are one
@@ -108,24 +115,48 @@ async def _picture(store: SessionStore) -> object:
     return seen
 
 
-async def _compare(steps: Sequence[Step], directory: Path) -> None:
-    memory, database = MemorySessionStore(), await Database.open(directory)
-    sqlite = SqliteSessionStore(database)
-    told_by_memory: list[Archive] = []
-    told_by_sqlite: list[Archive] = []
-    try:
-        for step in steps:
-            expected = await _take(memory, step, told_by_memory)
-            assert await _take(sqlite, step, told_by_sqlite) == expected
-        picture = await _picture(memory)
-        assert await _picture(sqlite) == picture
-    finally:
+@asynccontextmanager
+async def _in_a_file() -> AsyncIterator[Opener]:
+    """Give what opens the store of one file, again and again."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[SessionStore]:
+        database = await Database.open(Path(directory))
+        yield SqliteSessionStore(database)
         await database.aclose()
-    reopened = await Database.open(directory)
-    try:
-        assert await _picture(SqliteSessionStore(reopened)) == picture
-    finally:
-        await reopened.aclose()
+
+    with tempfile.TemporaryDirectory() as directory:
+        yield opened
+
+
+@asynccontextmanager
+async def _in_postgres() -> AsyncIterator[Opener]:
+    """Give what opens the store of one schema, again and again."""
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[SessionStore]:
+        database = await PostgresDatabase.open(place)
+        yield PostgresSessionStore(database)
+        await database.aclose()
+
+    place = databases.place()
+    yield opened
+    databases.drop(place.schema)
+
+
+async def _compare(steps: Sequence[Step], kept: Keeping) -> None:
+    memory = MemorySessionStore()
+    told_by_memory: list[Archive] = []
+    told_by_other: list[Archive] = []
+    async with kept() as open_store:
+        async with open_store() as other:
+            for step in steps:
+                expected = await _take(memory, step, told_by_memory)
+                assert await _take(other, step, told_by_other) == expected
+            picture = await _picture(memory)
+            assert await _picture(other) == picture
+        async with open_store() as reopened:
+            assert await _picture(reopened) == picture
 
 
 async def _check_counts(store: SessionStore, owner: Identity, name: str) -> None:
@@ -148,18 +179,14 @@ async def _check_counts(store: SessionStore, owner: Identity, name: str) -> None
     assert session.last_message_at == max(said, default=None)
 
 
-async def _check_all_counts(steps: Sequence[Step], directory: Path) -> None:
-    database = await Database.open(directory)
-    store = SqliteSessionStore(database)
+async def _check_all_counts(steps: Sequence[Step], kept: Keeping) -> None:
     told: list[Archive] = []
-    try:
+    async with kept() as open_store, open_store() as store:
         for step in steps:
             await _take(store, step, told)
         for owner in OWNERS:
             for name in NAMES:
                 await _check_counts(store, owner, name)
-    finally:
-        await database.aclose()
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,12 +194,24 @@ async def _check_all_counts(steps: Sequence[Step], directory: Path) -> None:
 def test_both_stores_show_the_same_after_any_calls_also_when_opened_again(
     steps: list[Step],
 ) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(_compare(steps, Path(directory)))
+    asyncio.run(_compare(steps, _in_a_file))
+
+
+@settings(max_examples=10, deadline=None)  # each of them opens two times
+@given(steps=st.lists(_steps, max_size=20))
+def test_postgres_shows_the_same_after_any_calls_also_when_opened_again(
+    steps: list[Step],
+) -> None:
+    asyncio.run(_compare(steps, _in_postgres))
 
 
 @settings(max_examples=30, deadline=None)
 @given(steps=st.lists(_steps, max_size=20))
 def test_the_counts_of_a_session_are_those_of_its_messages(steps: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(_check_all_counts(steps, Path(directory)))
+    asyncio.run(_check_all_counts(steps, _in_a_file))
+
+
+@settings(max_examples=5, deadline=None)
+@given(steps=st.lists(_steps, max_size=20))
+def test_the_counts_of_a_session_in_postgres_are_those_of_its_messages(steps: list[Step]) -> None:
+    asyncio.run(_check_all_counts(steps, _in_postgres))
