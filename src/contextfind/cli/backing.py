@@ -10,7 +10,7 @@ import typer
 
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
-from contextfind.cli.data import check_data
+from contextfind.cli.data import check_data, data_directory
 from contextfind.cli.progress import progress
 from contextfind.cli.screen import complain, say, show, show_json, table
 from contextfind.domain.errors import (
@@ -43,8 +43,9 @@ def backup(
     one is whole. Uploads that wait are in it, keys as digests; ov.conf is not.
     """
     try:
-        source = Path(settings_from(config, {"storage.path": data}).settings.storage.path)
-        check_data(source)
+        settings = settings_from(config, {"storage.path": data}).settings
+        source = data_directory(settings)
+        check_data(settings)
         with _explained(directory), progress() as told:
             saved = take_backup(source, directory, datetime.now(UTC), told)
     except Complaint as complaint:
@@ -71,7 +72,7 @@ def restore(
     Every byte of the backup is checked first. The data directory must be empty, or left by a restore that was interrupted.
     """
     try:
-        target = Path(settings_from(config, {"storage.path": data}).settings.storage.path)
+        target = data_directory(settings_from(config, {"storage.path": data}).settings)
         with _explained(directory), progress() as told:
             if verify:
                 manifest = check_backup(directory, told)

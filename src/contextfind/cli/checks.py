@@ -13,6 +13,7 @@ from contextfind.cli.complaint import Complaint, ExitCode, one_line
 from contextfind.cli.startup import listening
 from contextfind.config.chat import ChatSettings
 from contextfind.config.model import Settings
+from contextfind.config.storage import IndexSettings, StorageSettings
 from contextfind.domain.errors import ContextFindError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
@@ -60,6 +61,8 @@ class Finding:
 
 def check_surroundings(settings: Settings) -> list[Finding]:
     """Look at the data directory, its lock, the disk and the port."""
+    if settings.storage.backend != "sqlite":
+        return [check_port(settings)]
     directory = Path(settings.storage.path).absolute()
     data = check_directory(directory)
     findings = [data]
@@ -180,9 +183,9 @@ async def _tried(settings: Settings) -> str:
     who = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
     uri = Uri("viking://resources/doctor.md")
     with tempfile.TemporaryDirectory(prefix="contextfind-doctor-") as room:
-        storage = settings.storage.model_copy(update={"path": room})
         tried = {
-            "storage": storage,
+            "storage": StorageSettings(path=room),
+            "index": IndexSettings(),
             "vlm": ChatSettings(),
         }  # language models are asked by themselves
         async with House.open(settings.model_copy(update=tried)) as house:

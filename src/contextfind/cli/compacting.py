@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,7 +34,7 @@ def compact(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        check_data(Path(settings.storage.path))
+        check_data(settings)
         told = asyncio.run(_compacted(settings))
     except Complaint as complaint:
         complain(complaint, as_json=json)

@@ -1,7 +1,6 @@
 """`doctor`: what would keep a server from working, and the next step."""
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -68,7 +67,7 @@ def examined(config: str | None, data: str | None, *, deep: bool) -> list[Findin
         asyncio.run(check_models(settings)),
         *asyncio.run(check_reranker(settings)),
         *asyncio.run(check_chats(settings)),
-        *(check_data(Path(settings.storage.path)) if deep else ()),
+        *(check_data(settings) if deep else ()),
     ]
 
 

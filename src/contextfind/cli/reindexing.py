@@ -1,7 +1,6 @@
 """`reindex`: the search index built anew from the database, while no server runs on it."""
 
 import asyncio
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,7 +35,7 @@ def reindex(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        check_data(Path(settings.storage.path))
+        check_data(settings)
         with progress() as told:
             rebuilt = _rebuilt(settings, told, vectors=vectors)
         note = asyncio.run(settle(settings)) if vectors else ""

@@ -20,6 +20,7 @@ from contextfind.cli.startup import Source, checked_sources, listening
 from contextfind.client import DEFAULT_URL
 from contextfind.config.load import Loaded
 from contextfind.config.model import ServerSettings, Settings, is_loopback
+from contextfind.wiring.backends import shown_place
 
 SHORTEST_KEY = 16  # characters: 90 bits when letters and digits are random; a word is far shorter
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened on
@@ -82,9 +83,10 @@ def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
         say(f"{loaded.source}: ignored, of no meaning here: {', '.join(loaded.ignored_sections)}")
     if warning := short_keys(settings.server):
         say(warning, style="yellow")
-    data = check_directory(Path(settings.storage.path).absolute())
-    if data.verdict is Verdict.FAIL:
-        raise Complaint(f"{data.line}; {data.next_step}", ExitCode.USAGE)
+    if settings.storage.backend == "sqlite":
+        data = check_directory(Path(settings.storage.path).absolute())
+        if data.verdict is Verdict.FAIL:
+            raise Complaint(f"{data.line}; {data.next_step}", ExitCode.USAGE)
     with listening(settings.server.host, settings.server.port) as listener:
         run = Run(
             settings=settings,
@@ -125,7 +127,7 @@ def _greet(loaded: Loaded, url: str, *, adding: bool) -> None:
     next_step = f'find "your question"{elsewhere}' if adding else f"add PATH{elsewhere}"
     say(f"contextfind {__version__} answers at {url}", style="bold green")
     rows = {
-        "data": str(Path(settings.storage.path).absolute()),
+        "data": shown_place(settings),
         "mode": mode_of(settings),
         "embedder": settings.embedding.model or settings.embedding.provider,
         "config": loaded.source,

@@ -59,7 +59,7 @@ def export(
     """
     try:
         settings = settings_from(config, {"storage.path": data}).settings
-        check_data(Path(settings.storage.path))
+        check_data(settings)
         choice = Choice(account, vectors, compressed=file.suffix != PLAIN)
         totals = asyncio.run(_export(settings, file, choice))
     except Complaint as complaint:

@@ -3,7 +3,6 @@
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.standing import StandingIndex
@@ -24,9 +23,9 @@ from contextfind.ports import (
 )
 from contextfind.retrieval.intent import IntentAnalyzer
 from contextfind.retrieval.seeing import Sight
-from contextfind.wiring.backends import open_storage
+from contextfind.wiring.backends import open_index_of, open_storage
 from contextfind.wiring.housekeeping import UPLOADS
-from contextfind.wiring.indexing import INDEX, HouseIndex, IndexRecipe, open_index
+from contextfind.wiring.indexing import HouseIndex, IndexRecipe
 from contextfind.wiring.models import (
     Switchboard,
     build_author,
@@ -91,11 +90,9 @@ async def open_engines(
     board = Switchboard(stack)
     embedder = await open_embedder(settings.embedding, board, await store.fingerprint())
     await check_fingerprint(storage, embedder, reembed=reembed)
-    log = range(await storage.upkeep.forgotten(), await store.position() + 1)
     recipe = IndexRecipe(embedder, tokenizer, IndexRules(graphs=settings.index.graphs))
-    index = await open_index(Path(settings.storage.path) / INDEX, log, recipe)
+    index = await open_index_of(settings, storage, recipe, stack)
     storage.upkeep.note_followed(await index.position())
-    stack.push_async_callback(index.aclose)
     chat = open_chat(settings.vlm, board, "chat")
     return Engines(
         storage=storage,

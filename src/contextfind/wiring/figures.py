@@ -49,12 +49,14 @@ class Measured:
             if name.startswith(_PLAN)
         }
         return [
-            gauge("index_records", "Records that a find may return.", stats["records"]),
-            gauge("index_rows", "Passages in the index, dead ones included.", stats["rows"]),
-            gauge("index_segments", "Write-once parts of the index.", stats["segments"]),
-            gauge("index_graph_rows", "Vectors in graphs.", stats["graph_rows"]),
-            gauge("index_scanned_rows", "Vectors that are scanned.", stats["scanned_rows"]),
-            gauge("index_under_way", "Merges, graphs and writes to come.", stats["under_way"]),
+            gauge("index_records", "Records that a find may return.", stats.get("records", 0)),
+            gauge("index_rows", "Passages in the index, dead ones included.", stats.get("rows", 0)),
+            gauge("index_segments", "Write-once parts of the index.", stats.get("segments", 0)),
+            gauge("index_graph_rows", "Vectors in graphs.", stats.get("graph_rows", 0)),
+            gauge("index_scanned_rows", "Vectors that are scanned.", stats.get("scanned_rows", 0)),
+            gauge(
+                "index_under_way", "Merges, graphs and writes to come.", stats.get("under_way", 0)
+            ),
             Figure("index_probes", "Probes, by how they were answered.", "counter", plans, "plan"),
         ]
 

@@ -36,7 +36,7 @@ class HouseIndex(RebuildableIndex, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class IndexRecipe:
-    """What an index is made with."""
+    """What an index is made with; rules: of an embedded one."""
 
     embedder: Embedder
     tokenizer: Tokenizer

@@ -94,3 +94,7 @@ class Storage:
     uploads: HouseShelf
     upkeep: Upkeep
     company: Company
+
+    async def log(self) -> range:
+        """Return the positions from which an index can go on; it can always begin at 0."""
+        return range(await self.upkeep.forgotten(), await self.store.position() + 1)

@@ -112,10 +112,9 @@ class QdrantIndex:
         self._stats["position"] = await position_of(self._cluster)
         return self._stats["position"]
 
-    @property
-    def kept(self) -> int:
-        """The position that the cluster had on its disks when it was last asked."""
-        return self._stats["position"]
+    async def kept(self) -> int:
+        """Return the position that the cluster has on its disks: it writes down what it has answered to."""
+        return await self.position()
 
     async def follow(self, changes: Sequence[Change]) -> None:
         """See `SearchIndex.follow`.
