@@ -8,16 +8,24 @@ import pytest
 
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.memory.blobs import MemoryBlobs
+from contextfind.adapters.postgres.blobs import PostgresBlobs
 from contextfind.domain.errors import NotFoundError
 from contextfind.ports.blobs import BlobStore
+from tests import databases
 
 
-@pytest.fixture(params=["memory", "files"])
+@pytest.fixture(params=["memory", "files", "postgres"])
 async def blobs(
     request: pytest.FixtureRequest, tmp_path: Path
-) -> AsyncIterator[MemoryBlobs | FileBlobs]:
+) -> AsyncIterator[MemoryBlobs | FileBlobs | PostgresBlobs]:
     if request.param == "memory":
         yield MemoryBlobs()
+        return
+    if request.param == "postgres":
+        async with databases.opened() as shared:
+            kept = PostgresBlobs(shared)
+            yield kept
+            await kept.aclose()
         return
     files = FileBlobs(tmp_path / "blobs")
     yield files
@@ -39,7 +47,9 @@ async def test_many_are_read_at_once_and_what_is_lost_is_none(blobs: BlobStore) 
     assert list(await blobs.read([])) == []
 
 
-async def test_what_is_absent_is_told_in_order(blobs: MemoryBlobs | FileBlobs) -> None:
+async def test_what_is_absent_is_told_in_order(
+    blobs: MemoryBlobs | FileBlobs | PostgresBlobs,
+) -> None:
     (digest,) = await blobs.put([b"x"])
     assert list(await blobs.absent(["f" * 64, digest, "0" * 64])) == ["f" * 64, "0" * 64]
 

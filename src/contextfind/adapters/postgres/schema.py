@@ -225,7 +225,22 @@ _SESSIONS = (
     *guarded("archives"),
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS),)
+_BLOBS = (
+    """CREATE TABLE blobs (
+        digest text COLLATE "C" PRIMARY KEY,
+        bytes bytea NOT NULL,
+        packed boolean NOT NULL,
+        put_at timestamptz NOT NULL
+    )""",
+    "ALTER TABLE blobs ALTER COLUMN bytes SET STORAGE EXTERNAL",  # packed already, where it pays
+    # Of most files the bytes are the text: those are found by `content`.
+    "CREATE INDEX records_by_source ON records (source) WHERE source <> content",
+    *guarded("blobs", _HOUSE),
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS),
+)
 
 
 async def migrate(
