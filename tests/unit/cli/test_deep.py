@@ -29,7 +29,7 @@ ACCOUNTS = ("acme", "bolt")
 PADDING = "padding " * 300
 
 
-def named(directory: Path) -> Settings:
+def settings_of(directory: Path) -> Settings:
     """Return settings of a data directory."""
     return Settings(storage=StorageSettings(path=str(directory)))
 
@@ -79,12 +79,12 @@ def blob(data: Path, account: str, number: int) -> Path:
 
 
 def failures(data: Path) -> list[Finding]:
-    return [finding for finding in check_data(named(data)) if finding.verdict is Verdict.FAIL]
+    return [finding for finding in check_data(settings_of(data)) if finding.verdict is Verdict.FAIL]
 
 
 def test_data_that_are_whole_are_told_of_and_left_as_they_are(data: Path) -> None:
     before = bytes_of(data)
-    findings = check_data(named(data))
+    findings = check_data(settings_of(data))
     assert {finding.verdict for finding in findings} == {Verdict.OK}
     lines = {finding.what: finding.line for finding in findings}
     assert lines["database"].endswith("all pages whole")
@@ -221,20 +221,20 @@ def test_what_is_damaged_is_found_with_what_to_do(
 def test_only_what_is_kept_counts_as_a_blob_with_a_name(data: Path) -> None:
     original(data, b"a prompt", "level = 1")  # what an author was told is no blob
     original(data, b"a text in another encoding", "account = 'acme' AND uri LIKE '%f1.md'")
-    lines = {finding.what: finding.line for finding in check_data(named(data))}
+    lines = {finding.what: finding.line for finding in check_data(settings_of(data))}
     named, _, loose, *_ = lines["blobs"].split()
     assert named == "20"
     assert lines["account acme"] == "10 texts whole, 38 passages"
     kept = original(data, b"a prompt", "level = 1")
     kept.parent.mkdir(exist_ok=True)
     kept.write_bytes(b"a prompt")
-    lines = {finding.what: finding.line for finding in check_data(named(data))}
+    lines = {finding.what: finding.line for finding in check_data(settings_of(data))}
     assert lines["blobs"].startswith(f"20 named, {int(loose) + 1} that nobody names")
 
 
 def test_the_other_account_is_looked_at_all_the_same(data: Path) -> None:
     spoil_page(data)
-    findings = {finding.what: finding for finding in check_data(named(data))}
+    findings = {finding.what: finding for finding in check_data(settings_of(data))}
     assert findings["account acme"].verdict is Verdict.OK
     assert findings["account acme"].line == "10 texts whole, 38 passages"
     assert (
@@ -253,7 +253,7 @@ def test_an_account_that_is_whole_can_be_taken_out_of_damaged_data(
     assert taken.exit_code == 0, taken.stderr
     brought = call("import", str(file), "--data", str(new), env=HASHED)
     assert brought.exit_code == 0, brought.stderr
-    lines = {finding.what: finding.line for finding in check_data(named(new))}
+    lines = {finding.what: finding.line for finding in check_data(settings_of(new))}
     assert lines["account acme"].startswith("10 texts whole, 38 passages")
     all_of_it = call("export", str(tmp_path / "all.jsonl"), "--data", str(data), env=HASHED)
     assert all_of_it.exit_code == 1
@@ -263,7 +263,7 @@ def test_an_account_that_is_whole_can_be_taken_out_of_damaged_data(
 def test_texts_that_wait_and_an_index_that_is_behind_are_fine(data: Path) -> None:
     changed(data, "UPDATE passages SET pending = 1 WHERE id < 3")
     changed(data, "INSERT OR REPLACE INTO log (record) VALUES (3)")
-    lines = [finding.line for finding in check_data(named(data))]
+    lines = [finding.line for finding in check_data(settings_of(data))]
     assert failures(data) == []
     assert "10 texts whole, 38 passages, 2 wait for a vector" in lines
     assert any("1 changes behind the log" in line for line in lines)
@@ -279,13 +279,13 @@ def test_a_command_that_opens_the_data_says_the_same(data: Path) -> None:
 
 def test_data_in_use_are_not_looked_at(data: Path) -> None:
     with DirectoryLock(data):
-        (finding,) = check_data(named(data))
+        (finding,) = check_data(settings_of(data))
     assert finding.verdict is Verdict.FAIL
     assert "in use" in finding.line
 
 
 def test_no_data_is_no_failure(tmp_path: Path) -> None:
-    (finding,) = check_data(named(tmp_path / "none"))
+    (finding,) = check_data(settings_of(tmp_path / "none"))
     assert finding.verdict is Verdict.OK
     assert not (tmp_path / "none").exists()
 
@@ -334,7 +334,7 @@ def test_reindex_puts_it_right_and_a_start_does_the_rest(
     assert failures(data) == []
     asyncio.run(_settle(data))
     assert failures(data) == []
-    assert not any("wait for a vector" in finding.line for finding in check_data(named(data)))
+    assert not any("wait for a vector" in finding.line for finding in check_data(settings_of(data)))
 
 
 async def _settle(directory: Path) -> None:
