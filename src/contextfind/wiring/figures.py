@@ -1,9 +1,7 @@
 """What monitoring is told of the house: how much is there, what waits, what was done since the start."""
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from contextfind.domain.figures import Figure, counter, gauge
 from contextfind.ingestion.jobs import Jobs
@@ -13,26 +11,23 @@ from contextfind.retrieval.recent import RecentVectors
 from contextfind.wiring.engines import Engines
 from contextfind.wiring.services import Workers
 
-_DATABASE = "contextfind.db*"  # with its log
-_INDEX = "index"
 _DOWN = {"closed": 0.0, "half_open": 0.5, "open": 1.0}
 _PLAN = "plan_"  # so begin the index's counts of how probes were answered
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the figures are read from; directory: of the data."""
+    """What the figures are read from."""
 
     engines: Engines
     workers: Workers
     jobs: Jobs
     tally: Tally
     recent: RecentVectors
-    directory: Path
 
     async def figures(self) -> Sequence[Figure]:
         """Return all figures; nothing is counted for it that grows with the data."""
-        sizes = await asyncio.to_thread(_sizes, self.directory)
+        sizes = await self.engines.storage.upkeep.sizes()
         return [
             *self._of_index(),
             *await self._of_queues(),
@@ -110,21 +105,3 @@ class Measured:
                 "model",
             ),
         ]
-
-
-def _sizes(directory: Path) -> Mapping[str, float]:
-    """Return the bytes of the database and of the index; a file that goes meanwhile counts nothing."""
-    return {
-        "database": _bytes_of(directory.glob(_DATABASE)),
-        "index": _bytes_of((directory / _INDEX).rglob("*")),
-    }
-
-
-def _bytes_of(paths: Iterable[Path]) -> float:
-    total = 0
-    for path in paths:
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
-    return float(total)

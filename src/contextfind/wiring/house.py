@@ -177,9 +177,8 @@ class House:
 
     async def figures(self) -> Sequence[Figure]:
         """Return what monitoring is told."""
-        directory = Path(self.settings.storage.path)
         made = (self._engines, self._workers, self.jobs, self._tally, self.finder.recent)
-        return await Measured(*made, directory).figures()
+        return await Measured(*made).figures()
 
     def models(self) -> Mapping[str, str]:
         """Return `ok` or one line of what is wrong for the embedder and each model behind the network.

@@ -1,6 +1,7 @@
 """A data directory as storage: a SQLite file, blobs and uploads beside it; one process at a time."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from contextfind.adapters.files.blobs import FileBlobs
 from contextfind.adapters.files.shelf import LocalShelf
 from contextfind.adapters.sqlite.compaction import SqliteCompaction
+from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.adapters.sqlite.identities import SqliteIdentityStore
 from contextfind.adapters.sqlite.jobs import SqliteJobStore
 from contextfind.adapters.sqlite.mending import SqliteMending
@@ -19,8 +21,11 @@ from contextfind.ingestion.mending import LostTexts
 from contextfind.ports.company import Solitude
 from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
 from contextfind.wiring.directory import open_directory
+from contextfind.wiring.indexing import INDEX
 from contextfind.wiring.storage import Storage
 from contextfind.wiring.surroundings import Surroundings
+
+_DATABASE = f"{FILE_NAME}*"  # with its log
 
 
 async def open_sqlite(settings: Settings, around: Surroundings, stack: AsyncExitStack) -> Storage:
@@ -46,7 +51,7 @@ async def open_sqlite(settings: Settings, around: Surroundings, stack: AsyncExit
         jobs=SqliteJobStore(database),
         sessions=SqliteSessionStore(database),
         uploads=uploads,
-        upkeep=_Directory(SqliteCompaction(database), SqliteMending(database), blobs),
+        upkeep=_Directory(directory, SqliteCompaction(database), SqliteMending(database), blobs),
         company=Solitude(),
     )
 
@@ -55,6 +60,7 @@ async def open_sqlite(settings: Settings, around: Surroundings, stack: AsyncExit
 class _Directory:
     """`Upkeep` of a data directory."""
 
+    directory: Path
     compaction: SqliteCompaction
     mending: SqliteMending
     blobs: FileBlobs
@@ -79,5 +85,26 @@ class _Directory:
     def repairs(self, presence: BlobPresence | None = None) -> Sequence[Chore]:
         return (*self.mending.chores, LostTexts(self.mending, presence or self.blobs).chore)
 
+    async def sizes(self) -> Mapping[str, float]:
+        return await asyncio.to_thread(_sizes, self.directory)
+
     async def rewrite(self) -> Swept:
         return await self.compaction.rewrite()
+
+
+def _sizes(directory: Path) -> Mapping[str, float]:
+    """Return the bytes of the database and of the index; a file that goes meanwhile counts nothing."""
+    return {
+        "database": _bytes_of(directory.glob(_DATABASE)),
+        "index": _bytes_of((directory / INDEX).rglob("*")),
+    }
+
+
+def _bytes_of(paths: Iterable[Path]) -> float:
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size
+        except FileNotFoundError:
+            continue
+    return float(total)

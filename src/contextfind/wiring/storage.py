@@ -1,6 +1,6 @@
 """Where everything is kept, whatever keeps it: the stores of one backend, opened."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -65,6 +65,10 @@ class Upkeep(Protocol):
 
         presence: says which texts are there, in the place of whoever keeps them.
         """
+        ...
+
+    async def sizes(self) -> Mapping[str, float]:
+        """Return the bytes on disk by part: `database`, and `index` where that lies beside it; bodies do not count."""
         ...
 
     async def rewrite(self) -> Swept:
