@@ -1,6 +1,6 @@
 """One probe on its way to its hits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
@@ -23,17 +23,24 @@ _NEAR = 1e-6  # cosines in 32 bits that are closer are equal
 class Channel:
     """One way to candidates, and how far it was gone.
 
-    exact: whether it passes nothing over. tail: what the last one it found was ranked at.
+    bound: what somebody is worth at most who is ranked at a value. exact: whether it passes nothing over. cut: what
+    the last of the best is worth, as far as is known.
     """
 
     request: models.QueryRequest
     rules: SearchRules
     limit: int
     exact: bool
+    bound: Callable[[float], float]
     open: bool = True
     exhausted: bool = False
-    tail: float = 0.0
+    cut: float = -inf
     seen: Sequence[Candidate] = ()
+
+    @property
+    def hopeful(self) -> list[Candidate]:
+        """Those who can be among the best, or are."""
+        return [candidate for candidate in self.seen if self.bound(candidate.score) >= self.cut]
 
     def take(self, points: Sequence[models.ScoredPoint]) -> None:
         """Hear what the cluster found."""
@@ -43,22 +50,28 @@ class Channel:
             self.exact = True
             self.request.params = models.SearchParams(exact=True)
         self.seen = [Candidate.of(point) for point in points]
-        self.tail = points[-1].score if points else 0.0
 
-    def settle(self, best: Sequence[float], wanted: int, unseen: float) -> None:
+    def settle(self, best: Sequence[float], wanted: int) -> None:
         """Close when nobody who was not seen can be among the best `wanted`; else ask for more next time.
 
-        best: what those who were seen are worth, in falling order. unseen: what everybody else is worth at most.
+        best: what those who were seen are worth, in falling order.
         """
+        if len(best) >= wanted:
+            self.cut = best[wanted - 1]
         if self.exhausted:
             self.open = False
         elif len(self.seen) < self.limit:
             return  # it passed some over, and is asked again as it is
-        elif len(best) < wanted or (unseen >= best[wanted - 1] and self.limit < self.rules.widest):
+        elif self._is_settled(len(best) >= wanted):
+            self.open = False
+        else:
             self.limit *= self.rules.more
             self.request.limit = self.limit
-        else:
-            self.open = False
+
+    def _is_settled(self, enough: bool) -> bool:  # noqa: FBT001 - it has no other argument
+        return enough and (
+            self.limit >= self.rules.widest or self.bound(self.seen[-1].score) < self.cut
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +111,8 @@ class Search:
     def wanted(self) -> Wanted:
         """What is to be read before the next judgement."""
         channels = [channel for channel in (self._meaning, self._words) if channel]
-        seen = [candidate for channel in channels for candidate in channel.seen]
-        return Wanted(self._probe.vector, seen)
+        hopeful = [candidate for channel in channels for candidate in channel.hopeful]
+        return Wanted(self._probe.vector, hopeful)
 
     def judge(self, reading: Reading) -> None:
         """Score what was read; no channel is open any more when that settles the hits."""
@@ -108,10 +121,10 @@ class Search:
         limit = self._probe.limit
         if self._meaning is not None:
             near = sorted((m.best_cosine for m in self._measured if m.cosines), reverse=True)
-            self._meaning.settle(near, limit, self._meaning.tail + _NEAR)
+            self._meaning.settle(near, limit)
         if self._words is not None:
             telling = sorted((m.best_words for m in self._measured if m.best_words), reverse=True)
-            self._words.settle(telling, limit, self._asked.bound(self._words.tail))
+            self._words.settle(telling, limit)
 
     def hits(self) -> Hits:
         """Return the best of both channels in tree order."""
@@ -158,7 +171,7 @@ def _by_meaning(probe: Probe, asked: Asked, rules: SearchRules) -> Channel | Non
     request.query = probe.vector.tolist()
     exact = pinned(probe.where) or asked.passages <= rules.exact_below
     request.params = models.SearchParams(exact=exact, hnsw_ef=max(rules.in_view, limit))
-    return Channel(request, rules, limit, exact)
+    return Channel(request, rules, limit, exact, lambda cosine: cosine + _NEAR)
 
 
 def _by_words(probe: Probe, asked: Asked, rules: SearchRules) -> Channel | None:
@@ -167,7 +180,7 @@ def _by_words(probe: Probe, asked: Asked, rules: SearchRules) -> Channel | None:
         return None
     request, limit = _request(probe, fields.WORDS, rules)
     request.query = sparse(weights)
-    return Channel(request, rules, limit, exact=True)
+    return Channel(request, rules, limit, exact=True, bound=asked.bound)
 
 
 def _request(probe: Probe, using: str, rules: SearchRules) -> tuple[models.QueryRequest, int]:
