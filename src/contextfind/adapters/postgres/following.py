@@ -64,7 +64,7 @@ async def read_changes(
         entries.append(row[1:])
     if not entries:
         return []
-    cursor = await connection.execute(_HELD, ([entry[1] for entry in entries],))
+    cursor = await connection.execute(_HELD, ([entry[1] for entry in entries],), binary=True)
     rows = await cursor.fetchall()
     held = {record: list(group) for record, group in groupby(rows, key=itemgetter(0))}
     return [_change(entry, held.get(entry[1], ())) for entry in entries]

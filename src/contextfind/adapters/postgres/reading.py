@@ -168,7 +168,7 @@ async def read_passages(
     connection: AsyncConnection, wanted: Sequence[tuple[RecordId, int]]
 ) -> list[Passage | None]:
     """Return passages by record and ordinal, None where there is none."""
-    cursor = await connection.execute(_PASSAGES, _places(wanted))
+    cursor = await connection.execute(_PASSAGES, _places(wanted), binary=True)
     known = {row[0]: passage_of(row[1:]) for row in await cursor.fetchall()}
     return [known.get(n) for n in range(1, len(wanted) + 1)]
 
@@ -177,7 +177,7 @@ async def read_found(
     connection: AsyncConnection, wanted: Sequence[tuple[RecordId, int]]
 ) -> list[tuple[Record, Passage | None] | None]:
     """Return records with one passage each, None where there is none; one statement."""
-    cursor = await connection.execute(_FOUND, _places(wanted))
+    cursor = await connection.execute(_FOUND, _places(wanted), binary=True)
     known: dict[int, tuple[Record, Passage | None]] = {}
     for row in await cursor.fetchall():
         told = row[RECORD_WIDTH + 1 :]
@@ -197,7 +197,7 @@ async def read_backlog(
     those = "" if whole else f" AND record IN (SELECT id FROM records WHERE {held.sql})"  # noqa: S608 - fixed text, bound values
     stale = conjunction(parts if user is None else [*parts, unowned_by_others(user)])
     cursor = await connection.execute(
-        f"SELECT (SELECT count(DISTINCT digest) FROM passages WHERE pending{those}),"  # noqa: S608 - fixed text, bound values
+        f"SELECT (SELECT count(*) FROM (SELECT DISTINCT digest FROM passages WHERE pending{those}) AS texts),"  # noqa: S608 - fixed text, bound values
         f" (SELECT count(*) FROM stale WHERE {stale.sql}), (SELECT position FROM head)",
         (*held.values, *stale.values),
     )
@@ -216,7 +216,8 @@ async def read_counts(
         "(SELECT count(*) FROM passages), (SELECT count(*) FROM vectors)"
         if not parts
         else "(SELECT count(*) FROM passages JOIN seen ON seen.id = record),"
-        " (SELECT count(DISTINCT digest) FROM passages JOIN seen ON seen.id = record WHERE NOT pending)"
+        " (SELECT count(*) FROM (SELECT DISTINCT digest FROM passages"
+        " JOIN seen ON seen.id = record WHERE NOT pending) AS texts)"
     )
     cursor = await connection.execute(
         f"WITH seen AS (SELECT id, account, level FROM records WHERE {where.sql})"  # noqa: S608 - fixed text, bound values

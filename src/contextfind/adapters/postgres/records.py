@@ -102,11 +102,11 @@ class PostgresRecordStore:
         self, account: str | None = None, under: Uri | None = None, user: str | None = None
     ) -> Backlog:
         """See `RecordStore.backlog`."""
-        return await self._database.house(lambda c: reading.read_backlog(c, account, under, user))
+        return await self._database.glance(lambda c: reading.read_backlog(c, account, under, user))
 
     async def get(self, ids: Sequence[RecordId]) -> Sequence[Record | None]:
         """See `RecordStore.get`."""
-        return await self._database.house(lambda c: reading.read_records(c, ids))
+        return await self._database.glance(lambda c: reading.read_records(c, ids))
 
     async def at(self, scope: Scope, uri: Uri) -> Sequence[Record]:
         """See `RecordStore.at`."""
@@ -161,13 +161,13 @@ class PostgresRecordStore:
 
     async def passages(self, wanted: Sequence[tuple[RecordId, int]]) -> Sequence[Passage | None]:
         """See `RecordStore.passages`."""
-        return await self._database.house(lambda c: reading.read_passages(c, wanted))
+        return await self._database.glance(lambda c: reading.read_passages(c, wanted))
 
     async def found(
         self, wanted: Sequence[tuple[RecordId, int]]
     ) -> Sequence[tuple[Record, Passage | None] | None]:
         """See `RecordStore.found`."""
-        return await self._database.house(lambda c: reading.read_found(c, wanted))
+        return await self._database.glance(lambda c: reading.read_found(c, wanted))
 
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """See `RecordStore.touch`."""
@@ -176,7 +176,7 @@ class PostgresRecordStore:
 
     async def position(self) -> int:
         """See `RecordStore.position`; another process may have written it."""
-        return await self._database.house(last_position)
+        return await self._database.glance(last_position)
 
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
         """See `RecordStore.changes`."""
@@ -189,7 +189,7 @@ class PostgresRecordStore:
 
     async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:
         """See `RecordStore.counts`."""
-        return await self._database.house(lambda c: reading.read_counts(c, account, user))
+        return await self._database.glance(lambda c: reading.read_counts(c, account, user))
 
     async def copies(
         self, account: str | None, after: Record | None, limit: int
@@ -214,7 +214,7 @@ class PostgresRecordStore:
             row = await (await connection.execute(query, (FINGERPRINT,))).fetchone()
             return None if row is None else str(row[0])
 
-        return await self._database.house(work)
+        return await self._database.glance(work)
 
     async def set_fingerprint(self, fingerprint: str) -> None:
         """Note which embedder makes the vectors from now on."""

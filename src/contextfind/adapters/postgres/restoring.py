@@ -43,7 +43,7 @@ async def read_copies(
     The first one comes however many passages it has.
     """
     records = await _next_records(connection, account, after, limit, most)
-    cursor = await connection.execute(_HELD, ([record.id for record in records],))
+    cursor = await connection.execute(_HELD, ([record.id for record in records],), binary=True)
     rows = await cursor.fetchall()
     held = {record: list(group) for record, group in groupby(rows, key=itemgetter(0))}
     stale = await _stale(connection, records)

@@ -1,0 +1,281 @@
+"""The record store as several processes share it, and as row-level security guards it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+
+import psycopg
+import pytest
+from psycopg import AsyncConnection
+
+from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.records import PostgresRecordStore
+from contextfind.domain.errors import ConflictError
+from contextfind.domain.records import ContextType, Level, RecordId
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import ROOT, Uri
+from contextfind.ports.moves import Move
+from contextfind.ports.store import Commit, RecordDraft, StaleDirectory
+from tests import databases
+from tests.builders import NOON, make_passages, unit
+
+Opener = Callable[[], Awaitable[PostgresRecordStore]]
+ANN = Scope("acme", "ann", (ROOT,))
+OF_ACCOUNTS = ("records", "tags", "passages", "stale")
+OF_THE_HOUSE = ("vectors", "log")
+
+
+@pytest.fixture
+async def opened() -> AsyncIterator[Opener]:
+    """Return what opens the same store once more, as another process would."""
+    place = databases.place()
+    async with AsyncExitStack() as stack:
+
+        async def another() -> PostgresRecordStore:
+            store = PostgresRecordStore(await Database.open(place))
+            stack.push_async_callback(store.aclose)
+            return store
+
+        yield another
+    databases.drop(place.schema)
+
+
+def at(path: str) -> Uri:
+    return Uri.parse(f"viking://resources/{path}")
+
+
+def draft(path: str, *texts: str, level: Level = Level.DETAIL) -> RecordDraft:
+    return RecordDraft(at(path), level, ContextType.RESOURCE, "", make_passages(*texts), ("k=v",))
+
+
+async def until(true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await true():  # noqa: ASYNC110 - another process tells nobody
+            await asyncio.sleep(0.02)
+
+
+async def sql(store: PostgresRecordStore, statement: str) -> list[tuple[object, ...]]:
+    async def work(connection: AsyncConnection) -> list[tuple[object, ...]]:
+        return await (await connection.execute(statement)).fetchall()
+
+    return await store._database.house(work)
+
+
+# what one process commits
+
+
+async def test_what_one_process_commits_another_sees_at_once(opened: Opener) -> None:
+    one, two = await opened(), await opened()
+    waiting = asyncio.ensure_future(two.wait_beyond(0))
+    done = await one.commit(Commit("acme", NOON, put=[draft("a", "x")]))
+    assert await two.position() == done.position == 1
+    assert [record.uri for record in await two.at(ANN, at("a"))] == [at("a")]
+    await asyncio.wait_for(waiting, 20)
+
+
+async def test_of_two_commits_that_exclude_each_other_one_is_refused(opened: Opener) -> None:
+    stores = [await opened(), await opened()]
+    for number in range(10):
+        file, inside = draft(f"{number}"), draft(f"{number}/a")
+        done = await asyncio.gather(
+            stores[0].commit(Commit("acme", NOON, put=[file])),
+            stores[1].commit(Commit("acme", NOON, put=[inside])),
+            return_exceptions=True,
+        )
+        assert [isinstance(one, ConflictError) for one in done].count(True) == 1
+    assert (await stores[0].counts())["files"] == 10
+
+
+async def test_who_follows_misses_nothing_while_several_write(opened: Opener) -> None:
+    writers, follower = [await opened(), await opened()], await opened()
+    seen: dict[RecordId, int] = {}
+    last, writing = 0, True
+
+    async def write(number: int) -> None:
+        for turn in range(25):
+            put = [draft(f"{number}/{turn % 7}", f"{number} {turn}"), draft(f"{number}/{turn + 9}")]
+            remove = [at(f"{number}/{turn}")] if turn > 9 else []
+            await writers[number].commit(Commit("acme", NOON, put=put, remove=remove))
+            found = await writers[number].pending(2)
+            await writers[number].add_vectors([(text.digest, unit(turn)) for text in found])
+
+    async def follow() -> None:
+        nonlocal last
+        more = True
+        while writing or more:
+            changes = await follower.changes(last, 5)
+            more = bool(changes)
+            for change in changes:
+                assert change.position > last
+                last = change.position
+                seen[change.id] = change.position
+
+    following = asyncio.ensure_future(follow())
+    await asyncio.gather(write(0), write(1))
+    writing = False
+    await following
+    whole = await follower.changes(0, 1_000)
+    assert {change.id: change.position for change in whole} == seen
+    assert len(whole) > 60
+    assert last == await follower.position()
+
+
+async def test_writers_that_touch_the_same_records_do_not_wait_in_a_circle(opened: Opener) -> None:
+    one, two = await opened(), await opened()
+    names = [f"{number}" for number in range(20)]
+    put = [draft(name, name) for name in names]
+    await one.commit(Commit("acme", NOON, put=put))
+    ids = [(await one.at(ANN, at(name)))[0].id for name in names]
+
+    async def retext(text: str, order: Sequence[str]) -> None:
+        for turn in range(8):
+            new = [draft(name, f"{text} {turn}") for name in order]
+            await one.commit(Commit("acme", NOON, put=new))
+
+    async def use(order: Sequence[RecordId]) -> None:
+        for _ in range(8):
+            await two.touch(order)
+
+    await asyncio.gather(retext("x", names), retext("y", names[::-1]), use(ids), use(ids[::-1]))
+    assert {record.active_count for record in await one.get(ids) if record} == {16}
+
+
+# shares of the work
+
+
+def texts(found: Sequence[object]) -> set[str]:
+    return {getattr(text, "text", "") for text in found}
+
+
+async def claims(store: PostgresRecordStore) -> int:
+    [(count,)] = await sql(store, "SELECT count(*) FROM claims")
+    assert isinstance(count, int)
+    return count
+
+
+async def test_each_process_that_lives_embeds_a_share_of_its_own(opened: Opener) -> None:
+    one, two = await opened(), await opened()
+    await one.commit(Commit("acme", NOON, put=[draft("a", *"abcdef"), draft("b", "a")]))
+    mine, theirs = await one.pending(2), await two.pending(3)
+    assert (texts(mine), texts(theirs)) == ({"a", "b"}, {"c", "d", "e"})
+    assert await one.pending(2) == mine
+    assert (await one.backlog()).texts == (await two.backlog()).texts == 6
+    await one.add_vectors([(text.digest, unit(1)) for text in mine])
+    assert await claims(one) == 3
+    assert texts(await one.pending(9)) == {"f"}
+    await two.aclose()
+
+    async def taken_over() -> bool:
+        return texts(await one.pending(9)) == {"c", "d", "e", "f"}
+
+    await until(taken_over)
+
+
+async def test_processes_that_ask_at_the_same_time_never_get_the_same_text(opened: Opener) -> None:
+    stores = [await opened() for _ in range(3)]
+    await stores[0].commit(Commit("acme", NOON, put=[draft("a", *map(str, range(60)))]))
+    while (await stores[0].backlog()).texts:
+        shares = await asyncio.gather(*(store.pending(7) for store in stores))
+        assert sum(map(len, shares)) == len(set().union(*map(texts, shares)))
+        for store, share in zip(stores, shares, strict=True):
+            await store.add_vectors([(text.digest, unit(1)) for text in share])
+    assert await claims(stores[0]) == 0
+
+
+def marked(path: str) -> Commit:
+    folder = draft(path, level=Level.ABSTRACT)
+    return Commit("acme", NOON, put=[folder], stale=[folder.uri])
+
+
+def names(found: Sequence[StaleDirectory]) -> list[str]:
+    return [one.uri.text.removeprefix("viking://resources/") for one in found]
+
+
+async def test_a_directory_is_summarised_by_one_process_after_what_lies_in_it(
+    opened: Opener,
+) -> None:
+    one, two = await opened(), await opened()
+    for path in ("d", "d/e", "d0", "x"):
+        await one.commit(marked(path))
+    mine = await one.stale(1)
+    assert names(mine) == ["d/e"]
+    assert names(await two.stale(9)) == ["d0", "x"]
+    await one.commit(marked("d/e"))  # marked again: it still is who is at it that will see to it
+    assert names(await two.stale(9)) == ["d0", "x"]
+    await one.commit(Commit("acme", NOON, fresh=mine))
+    assert names(await two.stale(9)) == ["d/e", "d", "d0", "x"]
+    assert await one.stale(9) == []
+    assert (await one.backlog()).directories == 4
+
+
+# row-level security
+
+
+async def filled(opened: Opener) -> PostgresRecordStore:
+    store = await opened()
+    for account in ("acme", "bolt"):
+        put = [draft(name, f"{account} {name}") for name in "ab"]
+        folder = draft("d", level=Level.ABSTRACT)
+        await store.commit(Commit(account, NOON, put=[*put, folder], stale=[folder.uri]))
+    found = await store.pending(99)
+    await store.add_vectors([(text.digest, unit(1)) for text in found])
+    return store
+
+
+async def counted(store: PostgresRecordStore, account: str) -> dict[str, int]:
+    async def work(connection: AsyncConnection) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for table in (*OF_ACCOUNTS, *OF_THE_HOUSE):
+            cursor = await connection.execute(f"SELECT count(*) FROM {table}")  # noqa: S608 - a constant
+            row = await cursor.fetchone()
+            assert row is not None
+            counts[table] = row[0]
+        return counts
+
+    return await store._database.read(account, work)
+
+
+async def test_a_query_that_forgets_its_scope_shows_nothing_of_others(opened: Opener) -> None:
+    store = await filled(opened)
+    nothing = dict.fromkeys((*OF_ACCOUNTS, *OF_THE_HOUSE), 0)
+    for nobody in ("", "none", "%", "acme' OR '1' = '1"):
+        assert await counted(store, nobody) == nothing
+    own = {"records": 3, "tags": 3, "passages": 2, "stale": 1}
+    assert await counted(store, "acme") == nothing | own
+    everything = await sql(store, "SELECT count(*) FROM records")
+    assert everything == [(6,)]
+
+    async def stolen(connection: AsyncConnection) -> list[tuple[object, ...]]:
+        cursor = await connection.execute(
+            "SELECT account FROM records WHERE account = 'bolt' OR 1 = 1"
+        )
+        return await cursor.fetchall()
+
+    assert set(await store._database.read("acme", stolen)) == {("acme",)}
+
+
+async def test_a_statement_of_one_account_writes_nothing_for_another(opened: Opener) -> None:
+    store = await filled(opened)
+
+    async def foist(connection: AsyncConnection) -> None:
+        await connection.execute("SELECT set_config('contextfind.account', 'acme', true)")
+        with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
+            async with connection.transaction():
+                await connection.execute("INSERT INTO stale VALUES (99, 'bolt', 'viking://x', 1)")
+                raise AssertionError
+        done = await connection.execute(
+            "UPDATE records SET abstract = 'theirs' WHERE account = 'bolt'"
+        )
+        assert done.rowcount == 0
+
+    await store._database.write(foist)
+    assert await counted(store, "bolt") == await counted(store, "acme")
+
+
+async def test_a_move_within_one_account_leaves_the_same_tree_of_another(opened: Opener) -> None:
+    store = await filled(opened)
+    move = Move(at("a"), at("c"), lambda _old, _new, line: line)
+    await store.commit(Commit("acme", NOON, move=move))
+    bolts = await store.below(Scope("bolt", "ann", (ROOT,)), ROOT, 9)
+    assert [record.name for record in bolts] == ["a", "b", "d"]
