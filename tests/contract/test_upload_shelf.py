@@ -11,7 +11,9 @@ from typing import BinaryIO
 import pytest
 
 from contextfind.adapters.files.shelf import LocalShelf
+from contextfind.adapters.files.spool import Spool
 from contextfind.adapters.memory.sources import MemoryShelf
+from contextfind.adapters.postgres.uploads import PostgresShelf
 from contextfind.domain.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -19,6 +21,7 @@ from contextfind.domain.errors import (
 )
 from contextfind.domain.identity import Identity
 from contextfind.ports.sources import UploadShelf
+from tests import databases
 from tests.builders import NOON
 
 ANN = Identity("acme", "ann")
@@ -28,11 +31,17 @@ def clock() -> datetime:
     return NOON
 
 
-@pytest.fixture(params=["memory", "local"])
+@pytest.fixture(params=["memory", "local", "postgres"])
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[UploadShelf]:
     numbers = count()
     if request.param == "memory":
         yield MemoryShelf(lambda: f"id{next(numbers)}", limit=1_000)
+        return
+    if request.param == "postgres":
+        async with databases.opened() as database:
+            spool = Spool(tmp_path / "spool")
+            yield PostgresShelf(database, spool, lambda: f"id{next(numbers)}", clock, 1_000)
+            await spool.aclose()
         return
     local = LocalShelf(tmp_path / "uploads", lambda: f"id{next(numbers)}", clock, 1_000)
     yield local

@@ -1,10 +1,11 @@
 """Where files come from: a directory, a zip, one uploaded file."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from contextfind.domain.errors import ContextFindError
+from contextfind.domain.errors import ContextFindError, NotFoundError, ResourceExhaustedError
 from contextfind.domain.identity import Identity
 
 
@@ -88,3 +89,23 @@ class ServerPaths(Protocol):
 
         """
         ...
+
+
+def last_segment(name: str) -> str:
+    """Return what stands after the last slash of either kind, NFC."""
+    return unicodedata.normalize("NFC", name.replace("\\", "/").rstrip("/").rpartition("/")[2])
+
+
+def too_large(limit: int) -> ResourceExhaustedError:
+    """Return the refusal of an upload of more than `limit` bytes."""
+    return ResourceExhaustedError(
+        f"the upload is larger than {limit} bytes (server.max_upload_bytes)", {"max_bytes": limit}
+    )
+
+
+def unknown_upload(temp_file_id: str) -> NotFoundError:
+    """Return the refusal of an id under which the caller has uploaded nothing."""
+    return NotFoundError(
+        f"there is no upload {temp_file_id!r}; it may have expired: send the file again",
+        {"temp_file_id": temp_file_id},
+    )

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipInfo
 
-from contextfind.adapters.files.names import last_segment, readable_name
+from contextfind.adapters.files.names import readable_name
 from contextfind.domain.errors import (
     ContextFindError,
     InvalidArgumentError,
     NotFoundError,
     UnavailableError,
 )
-from contextfind.ports.sources import SourceEntry
+from contextfind.ports.sources import SourceEntry, last_segment
 
 _MIB = 1024 * 1024
 _UTF8_FLAG, _ENCRYPTED_FLAG = 0x800, 0x1

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from contextfind.adapters.files.names import last_segment, readable_name
+from contextfind.adapters.files.names import readable_name
 from contextfind.domain.errors import (
     ContextFindError,
     InvalidArgumentError,
@@ -14,7 +14,7 @@ from contextfind.domain.errors import (
     PermissionDeniedError,
     UnavailableError,
 )
-from contextfind.ports.sources import SourceEntry
+from contextfind.ports.sources import SourceEntry, last_segment
 
 
 class DirectorySource:

@@ -14,8 +14,3 @@ def readable_name(raw: bytes) -> str:
         except UnicodeDecodeError:
             continue
     return unicodedata.normalize("NFC", raw.decode("cp437"))
-
-
-def last_segment(name: str) -> str:
-    """Return what stands after the last slash of either kind, NFC."""
-    return unicodedata.normalize("NFC", name.replace("\\", "/").rstrip("/").rpartition("/")[2])

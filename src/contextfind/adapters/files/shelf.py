@@ -13,25 +13,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from contextfind.adapters.files.archive import ZipSource
-from contextfind.adapters.files.directory import SingleFileSource
-from contextfind.adapters.files.names import last_segment
 from contextfind.adapters.files.refusals import refusal
-from contextfind.domain.errors import NotFoundError, ResourceExhaustedError
+from contextfind.adapters.files.uploaded import uploaded
 from contextfind.domain.identity import Identity
 from contextfind.ports import Clock, IdMaker
-from contextfind.ports.sources import FileSource
+from contextfind.ports.sources import FileSource, last_segment, too_large, unknown_upload
 
 T = TypeVar("T")
 
 _ID = re.compile(r"upload_[A-Za-z0-9_-]+")
-_ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06")  # the second one: a zip without entries
 _PIECE = 1024 * 1024  # bytes in memory at once, however large an upload is
 _SIDECAR = ".json"
 _HALF = ".part"  # a sidecar that is still being written
-_ZIP_INSIDE = frozenset(  # documents and programs that are zips too, and yet one file each
-    (".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub", ".jar", ".whl", ".apk")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +109,14 @@ class LocalShelf:
         while piece := stream.read(_PIECE):
             size += len(piece)
             if size > self._limit:
-                raise ResourceExhaustedError(
-                    f"the upload is larger than {self._limit} bytes (server.max_upload_bytes)",
-                    {"max_bytes": self._limit},
-                )
+                raise too_large(self._limit)
             yield piece
 
     def _source(self, identity: Identity, upload: str, name: str | None) -> FileSource:
         note = self._note(upload) if _ID.fullmatch(upload) else None
         if note is None or (note.account, note.user) != (identity.account, identity.user):
-            raise NotFoundError(
-                f"there is no upload {upload!r}; it may have expired: send the file again",
-                {"temp_file_id": upload},
-            )
-        file, uploaded_as = self._root / upload, note.name
-        shown = name or uploaded_as
-        return (
-            ZipSource(file, shown) if _is_zip(file, uploaded_as) else SingleFileSource(file, shown)
-        )
+            raise unknown_upload(upload)
+        return uploaded(self._root / upload, note.name, name or note.name)
 
     def _note(self, upload: str) -> _Note | None:
         try:
@@ -182,14 +165,3 @@ def _parsed(sidecar: bytes) -> _Note | None:
     if born.tzinfo is None or not all(isinstance(text, str) for text in texts):
         return None
     return _Note(*texts, born)
-
-
-def _is_zip(file: Path, uploaded_as: str) -> bool:
-    """Whether an upload is a tree: by its name, else by its first bytes."""
-    suffix = Path(uploaded_as).suffix.lower()
-    if suffix == ".zip":
-        return True
-    if suffix in _ZIP_INSIDE:
-        return False
-    with file.open("rb") as stream:
-        return stream.read(4) in _ZIP_STARTS

@@ -180,7 +180,7 @@ class PostgresBlobs:
             sizes = [int(row[0]) for row in await cursor.fetchall()]
             return Swept(len(sizes), sum(sizes))
 
-        return await self._database.write(work)
+        return await self._database.tidy(work)
 
     async def _hop(self, work: Callable[[A], B], argument: A) -> B:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, argument)

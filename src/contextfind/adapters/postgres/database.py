@@ -25,7 +25,7 @@ EVERY_ACCOUNT = "*"  # what the house's own work says in the place of an account
 class Database:
     """Two pools of connections: one that sees every account, for the house's own work, one that sees none.
 
-    bell: the log position, and who waits for it. presence: this process among the others.
+    writes: how often this process has written. bell: the log position, and who waits for it. presence: this process among the others.
     """
 
     def __init__(self, place: Place) -> None:
@@ -34,6 +34,7 @@ class Database:
         self._tenants = _pool(place, "")
         self.presence = Presence(place.schema)
         self.bell = Bell(self._listener, channel(place.schema), self.presence.keep)
+        self.writes = 0
         self._closed = False
 
     @classmethod
@@ -69,6 +70,13 @@ class Database:
                 connection broke at the very end.
 
         """
+        try:
+            return await self.tidy(work)
+        finally:
+            self.writes += 1
+
+    async def tidy(self, work: Work[T]) -> T:
+        """Do what `write` does, uncounted: for what nobody has asked for."""
         async with self._connection(self._house) as connection, connection.transaction():
             return await work(connection)
 
@@ -90,6 +98,7 @@ class Database:
                         "SELECT pg_notify(%s, %s)", (channel(self.place.schema), str(position))
                     )
             self.bell.ring(position)
+            self.writes += 1
             return done
 
     async def house(self, work: Work[T]) -> T:

@@ -189,7 +189,7 @@ class PostgresIdentityStore:
                 "UPDATE keys SET last_used_at = %s WHERE id = %s", (microseconds(now), key_id)
             )
 
-        await self._database.write(work)
+        await self._database.tidy(work)  # uncounted: somebody asks at any time
 
     async def _alone(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
         """Do `work` as the only one of all processes that changes who exists: it looks first and writes then."""

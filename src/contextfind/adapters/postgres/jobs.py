@@ -85,7 +85,7 @@ class PostgresJobStore:
         async def work(connection: AsyncConnection) -> int:
             return (await connection.execute(_FORGET, (microseconds(before), limit))).rowcount
 
-        return await self._database.write(work)
+        return await self._database.tidy(work)
 
     async def unfinished(self, account: str | None = None) -> Sequence[Job]:
         """See `JobStore.unfinished`."""

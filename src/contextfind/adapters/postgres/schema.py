@@ -238,8 +238,29 @@ _BLOBS = (
     *guarded("blobs", _HOUSE),
 )
 
+_UPLOADS = (
+    """CREATE TABLE uploads (
+        id text COLLATE "C" PRIMARY KEY,
+        account text COLLATE "C" NOT NULL,
+        "user" text COLLATE "C" NOT NULL,
+        name text NOT NULL,
+        created_at bigint NOT NULL,
+        pieces integer NOT NULL
+    )""",
+    *guarded("uploads"),
+    """CREATE TABLE pieces (
+        account text COLLATE "C" NOT NULL,
+        upload text COLLATE "C" NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+        number integer NOT NULL,
+        bytes bytea NOT NULL,
+        PRIMARY KEY (upload, number)
+    )""",
+    "ALTER TABLE pieces ALTER COLUMN bytes SET STORAGE EXTERNAL",  # most uploads are packed
+    *guarded("pieces"),
+)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS),
+    (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS, *_UPLOADS),
 )
 
 
