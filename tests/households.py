@@ -31,7 +31,7 @@ from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk, Writer
-from contextfind.ports import Embedder, FileSource, SearchIndex
+from contextfind.ports import Embedder, FileSource, RecordStore, SearchIndex
 from contextfind.retrieval.browsing import Browser
 from contextfind.retrieval.finder import Finder, Reading
 from contextfind.retrieval.frontier import WalkRules
@@ -60,7 +60,7 @@ class ServerFolders:
 class Household:
     """The services and the engines below them."""
 
-    store: MemoryRecordStore
+    store: RecordStore
     blobs: MemoryBlobs
     index: SearchIndex
     job_store: MemoryJobStore
@@ -117,7 +117,7 @@ class Household:
 async def household(
     embedder: Embedder | None = None,
     *,
-    store: MemoryRecordStore | None = None,
+    store: RecordStore | None = None,
     index: SearchIndex | None = None,
     max_file_bytes: int = 100_000,
     collapse_duplicates: bool = True,

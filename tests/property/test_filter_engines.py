@@ -14,6 +14,9 @@ from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.adapters.postgres.database import Database as PostgresDatabase
+from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.postgres.records import PostgresRecordStore
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.records import SqliteRecordStore
 from contextfind.domain.errors import ConflictError
@@ -24,6 +27,7 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, Probe, RecordDraft, RecordStore, SearchIndex
 from contextfind.retrieval.lookups import indexable
+from tests import databases
 from tests.builders import DIMENSION, NOON, make_passages, unit
 from tests.clusters import engine_index
 from tests.fakes import SimpleTokenizer
@@ -37,7 +41,7 @@ MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, quiet_ratio=0, rewrite_d
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The same records in both stores and in two indexes that follow them."""
+    """The same records in all stores and in indexes that follow them."""
 
     runner: asyncio.Runner
     stores: Sequence[RecordStore]
@@ -52,12 +56,13 @@ class World:
         seen = [r for r in self.records if scope.allows(r) and matches(where, r)]
         seen.sort(key=lambda record: shown_address(record.uri, record.level))
         seen.sort(key=lambda record: record.updated_at, reverse=True)
+        asked = await indexable(self.stores[0], scope, where)
         for store in self.stores:
             assert await store.select(scope, where, ALL) == seen
-            asked = await indexable(store, scope, where)
-            for index in self.indexes:
-                [hits] = await index.search([Probe(scope, asked, ALL, unit(1), ())])
-                assert {hit.id for hit in hits} == {record.id for record in seen}
+            assert await indexable(store, scope, where) == asked
+        for index in self.indexes:
+            [hits] = await index.search([Probe(scope, asked, ALL, unit(1), ())])
+            assert {hit.id for hit in hits} == {record.id for record in seen}
 
 
 def commit_of(rng: random.Random) -> Commit:
@@ -91,10 +96,11 @@ async def fill(store: RecordStore) -> None:
     await store.touch([RecordId(rng.randrange(COMMITS)) for _ in range(COMMITS)])
 
 
-async def settle(directory: Path, runner: asyncio.Runner) -> World:
+async def settle(directory: Path, place: Place, runner: asyncio.Runner) -> World:
     stores: list[RecordStore] = [
         SqliteRecordStore(await Database.open(directory)),
         MemoryRecordStore(),
+        PostgresRecordStore(await PostgresDatabase.open(place)),
     ]
     indexes: list[SearchIndex] = [
         await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer(), MANY_SEGMENTS),
@@ -109,18 +115,21 @@ async def settle(directory: Path, runner: asyncio.Runner) -> World:
             await index.follow(changes[begin : begin + 20])
     records = await stores[0].get([change.id for change in changes])
     found = [record for record in records if record is not None]
-    assert found == list(await stores[1].get([change.id for change in changes]))
+    for store in stores[1:]:
+        assert found == list(await store.get([change.id for change in changes]))
     assert len({record.active_count for record in found}) > 3
     return World(runner, stores, indexes, found)
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    place = databases.place()
     with asyncio.Runner() as runner:
-        made = runner.run(settle(tmp_path_factory.mktemp("world"), runner))
+        made = runner.run(settle(tmp_path_factory.mktemp("world"), place, runner))
         yield made
         for engine in (*made.stores, *made.indexes):
             runner.run(engine.aclose())
+    databases.drop(place.schema)
 
 
 questions = given(scope=scopes(), node=json_filters)

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +20,7 @@ from contextfind.domain.records import Level, Record, RecordId, context_type_of
 from contextfind.domain.results import MatchedContext
 from contextfind.domain.uri import Uri
 from contextfind.ports import Commit, RecordDraft
+from tests import stores
 from tests.builders import NOON, make_passages
 from tests.filters import NOW, Node, json_filters
 from tests.households import Household, household
@@ -95,16 +97,32 @@ async def settle(house: Household) -> list[Record]:
     return [record for record in found if record is not None]
 
 
-@pytest.fixture(scope="module")
-def home() -> Iterator[Home]:
+async def opened(backend: str, stack: AsyncExitStack) -> Household:
+    store = await stack.enter_async_context(stores.opened(backend, Path()))
+    at = household(store=store, collapse_duplicates=False)
+    return await stack.enter_async_context(at)
+
+
+def settled(backend: str) -> Iterator[Home]:
     with asyncio.Runner() as runner:
         stack = AsyncExitStack()
-        house = runner.run(stack.enter_async_context(household(collapse_duplicates=False)))
+        house = runner.run(opened(backend, stack))
         made = Home(runner, house, runner.run(settle(house)))
         owners = {(record.account, record.owner) for record in made.records}
         assert owners == {(account, owner) for account in ACCOUNTS for owner in ("", *USERS)}
         yield made
         runner.run(stack.aclose())
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Home]:
+    yield from settled("memory")
+
+
+@pytest.fixture(scope="module")
+def guarded_home() -> Iterator[Home]:
+    """Return one whose store is in PostgreSQL."""
+    yield from settled("postgres")
 
 
 @given(node=json_filters)
@@ -119,6 +137,14 @@ def test_a_search_with_any_filter_never_shows_what_is_anothers(
     home: Home, query: str, node: Node
 ) -> None:
     home.check(query, node)
+
+
+@given(query=st.sampled_from(("", *WORDS)), node=json_filters)
+@settings(max_examples=25, deadline=None)
+def test_no_filter_shows_what_is_anothers_in_postgresql(
+    guarded_home: Home, query: str, node: Node
+) -> None:
+    guarded_home.check(query, node)
 
 
 @pytest.mark.slow
