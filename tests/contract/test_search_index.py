@@ -1,7 +1,7 @@
 """Every engine behind the `SearchIndex` port, held to `matches`, `Scope.allows` and BM25 by hand."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.adapters.memory.index import MemoryIndex
+from contextfind.adapters.postgres.place import Place
 from contextfind.domain.errors import InvalidArgumentError
 from contextfind.domain.filters import (
     And,
@@ -31,6 +32,7 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.index import SUPPORTERS, Dialogue, Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
+from tests import databases
 from tests.builders import (
     DIMENSION,
     make_change,
@@ -41,6 +43,7 @@ from tests.builders import (
 )
 from tests.clusters import SERVER, engine_index, miserly_index, server_index
 from tests.fakes import SimpleTokenizer
+from tests.indexes import MISERLY, postgres_indexes
 from tests.strategies import last_changes, logs, probes
 
 MakeIndex = Callable[[], Awaitable[SearchIndex]]
@@ -84,14 +87,29 @@ if SERVER:
 SLOW = {"qdrant engine", "qdrant server"}  # 15 s on a quiet machine
 
 
+POSTGRES = {"postgres": None, "postgres miserly": MISERLY}
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    """Return one schema for all tests, which takes longer to make than most of them."""
+    made = databases.place()
+    yield made
+    databases.drop(made.schema)
+
+
 @pytest.fixture(
     params=[
         pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in sorted(ENGINES)
+        for name in sorted({*ENGINES, *POSTGRES})
     ]
 )
-def make_index(request: pytest.FixtureRequest) -> MakeIndex:
-    return ENGINES[request.param]
+async def make_index(request: pytest.FixtureRequest, place: Place) -> AsyncIterator[MakeIndex]:
+    if request.param in ENGINES:
+        yield ENGINES[request.param]
+        return
+    async with postgres_indexes(place, POSTGRES[request.param]) as make:
+        yield make
 
 
 @pytest.fixture

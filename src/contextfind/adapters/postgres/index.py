@@ -1,0 +1,210 @@
+"""The door: a `SearchIndex` in the database, one for all processes."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from psycopg import AsyncConnection
+
+from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.index_answer import Answering
+from contextfind.adapters.postgres.index_rebuilding import Rebuilding
+from contextfind.adapters.postgres.index_rules import IndexRules
+from contextfind.adapters.postgres.index_schema import Tables, drop, exists, make, others
+from contextfind.adapters.postgres.index_upkeep import State, Upkeep
+from contextfind.adapters.postgres.schema import lock_number
+from contextfind.domain.errors import InvalidArgumentError, UnavailableError
+from contextfind.domain.filters import store_conditions
+from contextfind.domain.records import RecordId, Vector
+from contextfind.ports.index import ChangeLog, Dialogue, Hits, Probe, Result, Step
+from contextfind.ports.models import Tokenizer
+from contextfind.ports.store import Change
+
+_NEVER = 1 << 62  # vectors from which there is a graph, where it is drawn of all at once in the end
+
+
+class PostgresIndex:
+    """Follows the log into tables that all processes share; made by `open`."""
+
+    def __init__(
+        self, database: Database, tables: Tables, tokenizer: Tokenizer, rules: IndexRules
+    ) -> None:
+        self._database = database
+        self._tables = tables
+        self._tokenizer = tokenizer
+        self._rules = rules
+        self._plans: Counter[str] = Counter()
+        self._upkeep = Upkeep(database, tables, tokenizer, rules)
+        self._building = asyncio.Lock()  # one at a time
+        self._state = State()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        database: Database,
+        dimension: int,
+        fingerprint: str,
+        tokenizer: Tokenizer,
+        rules: IndexRules | None = None,
+    ) -> "PostgresIndex":
+        """Return the index of an embedder and a tokenizer; an empty one where none is yet.
+
+        dimension: length of the vectors. fingerprint: of embedder and tokenizer; the tables of any other are taken away.
+
+        Raises:
+            UnavailableError: the database does not answer.
+
+        """
+        tables = Tables.named(dimension, fingerprint)
+        number = lock_number(database.place.schema, "index")
+
+        async def ensure(connection: AsyncConnection) -> None:
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
+            if not await exists(connection, tables):
+                await drop(connection, others(tables))
+                await make(connection, tables)
+
+        await database.write(ensure)
+        index = cls(database, tables, tokenizer, rules or IndexRules())
+        await index.position()
+        return index
+
+    async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:
+        """See `SearchIndex.search`."""
+        self._check(probes)
+        if not probes:
+            return []
+        return await self._answered(probes[0].scope.account, lambda one: one.answer(probes))
+
+    async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
+        """See `SearchIndex.explain`."""
+        self._check(probes)
+        if not probes:
+            return []
+        return await self._answered(probes[0].scope.account, lambda one: one.explain(probes))
+
+    async def converse(self, dialogue: Dialogue[Result]) -> Result:
+        """See `SearchIndex.converse`: one transaction, which sees one state."""
+        self._check_open()
+        try:
+            probes = next(dialogue)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        self._check(probes)
+
+        async def lead(answering: Answering) -> Result:
+            nonlocal probes
+            try:
+                while True:
+                    probes = dialogue.send(await answering.answer(probes))
+                    self._check(probes)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+
+        return await self._answered(probes[0].scope.account if probes else "", lead)
+
+    async def position(self) -> int:
+        """See `SearchIndex.position`: whichever process followed the log so far."""
+        self._check_open()
+        self._state = await self._upkeep.state()
+        return self._state.position
+
+    @property
+    def kept(self) -> int:
+        """The position that was durable when the database was last asked."""
+        return self._state.position
+
+    async def follow(self, changes: Sequence[Change]) -> None:
+        """See `SearchIndex.follow`; while another process follows, it is waited for.
+
+        Raises:
+            InvalidArgumentError: vectors of another shape, or not finite; nothing has changed then.
+            UnavailableError: the database does not answer, or another process follows for too long.
+
+        """
+        self._check_open()
+        for change in changes:
+            for vector in () if change.vectors is None else change.vectors:
+                self._check_vector(vector)
+        if changes:
+            self._state = await self._upkeep.follow(changes)
+            self._state = await self._upkeep.draw(self._state)
+
+    async def rebuild(self, log: ChangeLog, step: Step) -> Sequence[RecordId]:
+        """See `RebuildableIndex.rebuild`; another process that builds is waited for as well."""
+        self._check_open()
+        async with self._building:
+            tables = self._tables.beside
+            slow = replace(self._rules, graph_from=_NEVER)
+            building = PostgresIndex(self._database, tables, self._tokenizer, slow)
+            fresh = Upkeep(self._database, tables, self._tokenizer, self._rules)
+            refused = await Rebuilding(self._database, self._tables, building, fresh).run(log, step)
+        await self.position()
+        return refused
+
+    async def tidy(self) -> int:
+        """Forget words that nobody has any more; return how many."""
+        self._check_open()
+        return await self._upkeep.tidy()
+
+    async def rest(self) -> None:
+        """Return at once: nothing is done behind the searches."""
+
+    def stats(self) -> dict[str, int]:
+        """Return counts for telemetry, as they were when the database was last asked.
+
+        The position in the log; records and passages; vectors in the graph and those that are scanned; plans chosen.
+        """
+        state = self._state
+        graphs = state.vectors if state.drawn else 0
+        return {
+            "position": state.position,
+            "records": state.records,
+            "rows": state.passages,
+            "segments": 1,
+            "graph_rows": graphs,
+            "scanned_rows": state.vectors - graphs,
+            "drawn_rows": graphs,
+            "rows_to_draw": 0,
+            "under_way": 0,
+            **{f"plan_{name}": count for name, count in sorted(self._plans.items())},
+        }
+
+    async def aclose(self) -> None:
+        """See `SearchIndex.aclose`: all that was followed is durable already, and the database is not closed."""
+        self._closed = True
+
+    async def _answered(
+        self, account: str, asked: Callable[[Answering], Awaitable[Result]]
+    ) -> Result:
+        async def work(connection: AsyncConnection) -> Result:
+            answering = Answering(connection, self._tables, self._rules)
+            await answering.begin()
+            found = await asked(answering)
+            self._plans.update(answering.plans)
+            return found
+
+        return await self._database.read(account, work)
+
+    def _check(self, probes: Sequence[Probe]) -> None:
+        self._check_open()
+        for probe in probes:
+            if probe.vector is not None:
+                self._check_vector(probe.vector)
+            if unknown := store_conditions(probe.where):
+                raise InvalidArgumentError(f"the search index cannot answer {unknown}")
+
+    def _check_vector(self, vector: Vector) -> None:
+        if vector.shape != (self._tables.dimension,) or not np.isfinite(vector).all():
+            raise InvalidArgumentError(
+                f"a vector has shape {vector.shape}; expected {self._tables.dimension} finite numbers"
+            )
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UnavailableError("the search index is closed", {"retryable": False})

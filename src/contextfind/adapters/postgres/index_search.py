@@ -1,0 +1,241 @@
+"""One probe from its first statement to its hits.
+
+Where few passages match, all of them are read and scored. Where many do, each channel puts records forward: meaning by
+the graph, or by looking at every vector where that costs less; words by the lists of the rarest terms, until nobody
+who is on none of them can be among the best.
+"""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from contextfind.adapters.postgres.index_facts import measured
+from contextfind.adapters.postgres.index_rules import IndexRules
+from contextfind.adapters.postgres.index_scoring import Weights, look_up
+from contextfind.adapters.postgres.index_statements import Asking, Statement
+from contextfind.adapters.postgres.index_words import Shelf
+from contextfind.domain.filters import And, Everything, Filter, OneOf
+from contextfind.domain.records import Level
+from contextfind.domain.uri import ROOT
+from contextfind.ports.index import Hits, Probe
+
+Rows = list[tuple[Any, ...]]
+# Statements to be run together, sent back as the rows of each.
+Steps = Generator[list[Statement], list[Rows], Any]
+_WIDER = 4  # times as many, when too few were records of their own
+_FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What there is: for one who asks, and altogether.
+
+    passages: that he may see. vectors: of everybody; drawn: there is a graph of them.
+    """
+
+    shelves: Sequence[Shelf]
+    passages: int
+    vectors: int
+    drawn: bool
+
+
+class Search:
+    """A probe and what is known of where it looks.
+
+    ways: in words, how it was answered so far. plans: the same by name, for counting.
+    """
+
+    def __init__(
+        self,
+        asking: Asking,
+        probe: Probe,
+        weights: Weights | None,
+        sight: Sight,
+        rules: IndexRules,
+    ) -> None:
+        self._asking = asking
+        self._probe = probe
+        self._weights = weights
+        self._sight = sight
+        self._rules = rules
+        self._everywhere = isinstance(probe.where, Everything) and probe.scope.targets == (ROOT,)
+        self.ways: list[str] = []
+        self.plans: list[str] = []
+
+    def steps(self) -> Generator[list[Statement], list[Rows], Hits]:
+        """Answer the probe."""
+        rules, probe = self._rules, self._probe
+        if probe.vector is None and self._weights is None:
+            self.ways.append("nothing is asked for")
+            return Hits.of(())
+        if self._everywhere and self._sight.passages > rules.scanned:
+            matching, told = self._sight.passages, f"{self._sight.passages:,} passages"
+        else:
+            most = rules.sorted_below(self._sight.vectors, probe.limit)
+            [rows] = yield [self._asking.scan(most, rules.scanned)]
+            records, passages = rows[0][:_FACTS]
+            if records <= most and passages <= rules.scanned:
+                return self._scanned(rows, records)
+            matching, told = records, f"{records:,} records"
+            if records > most:
+                told = f"more than {most:,} records"
+        ids = yield from self._forward(matching, told)
+        [rows] = yield [self._asking.facts(ids)]
+        return measured(rows, self._weights).hits(probe.limit, self._weights)
+
+    def _scanned(self, rows: Rows, records: int) -> Hits:
+        self.ways.append(f"exact scan of {records:,} records")
+        self.plans.append("scan")
+        found = [row[_FACTS:] for row in rows if row[_FACTS] is not None]
+        return measured(found, self._weights).hits(self._probe.limit, self._weights)
+
+    def _forward(self, matching: int, told: str) -> Steps:
+        """Return the ids of the records that either channel puts forward, both asked side by side.
+
+        matching: how many may be put forward, at least; told: the same in words.
+        """
+        channels = []
+        if self._probe.vector is not None:
+            channels.append(self._near(matching, told))
+        if self._weights is not None and self._weights.known:
+            channels.append(self._telling(self._weights))
+        found = yield from side_by_side(channels)
+        return sorted({record for ids in found for record in ids})
+
+    def _near(self, matching: int, told: str) -> Steps:
+        wanted = self._probe.limit
+        cheap = self._rules.sorted_below(self._sight.vectors, wanted)
+        if self._sight.drawn and matching > cheap:
+            ids = yield from self._by_graph(told)
+            if ids is not None:
+                return ids
+        self.ways.append(f"exact scan of {told}")
+        self.plans.append("sort")
+        [rows] = yield [self._asking.nearest(wanted)]
+        return [record for (record,) in rows]
+
+    def _by_graph(self, told: str) -> Steps:
+        """Return the ids of the nearest records; None when the graph knows too few that match."""
+        wanted = self._probe.limit
+        asked = max(wanted + wanted // 2, self._rules.breadth // 2)
+        while True:
+            [rows] = yield [self._asking.neighbours(asked)]
+            best: dict[int, float] = {}
+            for record, distance in rows:  # the nearest come first
+                best.setdefault(record, distance)
+            if len(best) >= wanted:
+                self.ways.append(f"graph search among {told}, the nearest scored exactly")
+                self.plans.append("neighbours")
+                return (yield from self._cut(best, wanted))
+            if len(rows) < asked:
+                return None
+            asked *= _WIDER
+
+    def _cut(self, distances: dict[int, float], wanted: int) -> Steps:
+        """Return the `wanted` records of the least numbers; of those that tie at the cut the first ones in the tree."""
+        ranked = sorted(distances.values())
+        last = ranked[min(wanted, len(ranked)) - 1]
+        sure = [record for record, distance in distances.items() if distance < last]
+        tied = [record for record, distance in distances.items() if distance == last]
+        free = wanted - len(sure)
+        if len(tied) > free:
+            [rows] = yield [self._asking.earliest(tied, free)]
+            tied = [record for (record,) in rows]
+        return sure + tied
+
+    def _telling(self, weights: Weights) -> Steps:
+        """Return the ids of the best records by words."""
+        wanted = self._probe.limit
+        best: dict[int, float] = {}
+        taken = 0
+        order = [at for at in np.argsort(weights.holders, kind="stable") if weights.holders[at]]
+        shelves = _shelves(self._sight.shelves, self._probe.where)
+        read = 0
+        while (upto := self._enough(weights, order, taken, list(best.values()))) > taken:
+            free = self._rules.postings - read
+            statement = self._asking.holders(
+                _keys(weights, order[taken:upto], shelves),
+                _keys(weights, order[:taken], shelves),
+                free,
+                everywhere=self._everywhere,
+            )
+            [rows] = yield [statement]
+            scores = look_up(weights, [stream for _, stream in rows]).scores.tolist()
+            for (record, _), score in zip(rows, scores, strict=True):
+                best[record] = max(score, best.get(record, 0.0))
+            taken, read = upto, read + len(rows)
+            if len(rows) == free:
+                break
+        self.ways.append(f"words by the lists of {taken} of {len(order)} terms")
+        if read >= self._rules.postings:
+            self.ways.append("of which the beginning was read, because they are long")
+            self.plans.append("common_words")
+        self.plans.append("words")
+        if not best:
+            return []
+        return (yield from self._cut({r: -s for r, s in best.items()}, wanted))
+
+    def _enough(
+        self, weights: Weights, order: Sequence[int], taken: int, scores: Sequence[float]
+    ) -> int:
+        """Return up to which of the terms, the rarest first, passages have to be read.
+
+        Whoever has none of them scores less than the idf of all others together.
+        """
+        wanted = self._probe.limit
+        if taken == 0:
+            held = 0
+            for upto, at in enumerate(order, start=1):
+                held += int(weights.holders[at])
+                if held >= 2 * wanted:
+                    return upto
+            return len(order)
+        least = 0.0
+        if len(scores) >= wanted:
+            least = float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
+        left = float(weights.idf[order[taken:]].sum())
+        upto = taken
+        while upto < len(order) and left / weights.ceiling > least:
+            left -= float(weights.idf[order[upto]])
+            upto += 1
+        return upto
+
+
+def _keys(weights: Weights, terms: Sequence[int], shelves: Sequence[Shelf]) -> list[int]:
+    numbers = weights.numbers[list(terms)]
+    return [key for shelf in shelves for key in shelf.keys(numbers).tolist()]
+
+
+def _shelves(shelves: Sequence[Shelf], where: Filter) -> list[Shelf]:
+    """Return those on which something may match: without what the filter says of levels, all."""
+    parts = where.parts if isinstance(where, And) else (where,)
+    wanted = {str(level.value) for level in Level}
+    for part in parts:
+        if isinstance(part, OneOf) and part.field == "level":
+            wanted &= part.values
+    leaf = str(Level.DETAIL.value)
+    return [s for s in shelves if (leaf in wanted if s.leaves else bool(wanted - {leaf}))]
+
+
+def side_by_side(all_steps: Sequence[Steps]) -> Generator[list[Statement], list[Rows], list[Any]]:
+    """Take several series of steps together: what each asks next goes out at once."""
+    results: list[Any] = [None] * len(all_steps)
+    waiting: dict[int, list[Statement]] = {}
+    answers: dict[int, list[Rows] | None] = dict.fromkeys(range(len(all_steps)))
+    while True:
+        waiting = {}
+        for number, answer in answers.items():
+            steps = all_steps[number]
+            try:
+                waiting[number] = next(steps) if answer is None else steps.send(answer)
+            except StopIteration as end:
+                results[number] = end.value
+        if not waiting:
+            return results
+        rows = yield [statement for statements in waiting.values() for statement in statements]
+        answers, begin = {}, 0
+        for number, statements in waiting.items():
+            answers[number] = rows[begin : begin + len(statements)]
+            begin += len(statements)

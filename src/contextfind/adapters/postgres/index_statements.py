@@ -1,0 +1,146 @@
+"""What is asked of the database to answer a probe.
+
+Whatever a statement reads, it reads the entries too, and only of those that the scope allows: they are behind row-level
+security, so a statement that forgot the scope would find nothing. The words of a whole account are the exception:
+keys are made of whose they are, and what is found by them is read by `facts` before it is told.
+"""
+
+# ruff: noqa: S608 - names of our own tables; every value is bound
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contextfind.adapters.postgres.conditions import Condition, compiled, conjunction, within
+from contextfind.adapters.postgres.index_schema import Tables
+from contextfind.domain.filters import Filter
+from contextfind.domain.records import Vector
+from contextfind.domain.scope import Scope
+from contextfind.domain.uri import SCHEME
+
+_FOLDER = f"(CASE WHEN parent IN ('', '{SCHEME}') THEN parent ELSE parent || '/' END) COLLATE \"C\""
+_TREE_ORDER = f"{_FOLDER}, name, level"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A piece of SQL, the values of its placeholders in order, and whose rows it may see."""
+
+    sql: str
+    values: tuple[Any, ...]
+    account: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The statements of one probe.
+
+    vector: None where meaning is not asked for. worded: whether words are.
+    """
+
+    tables: Tables
+    scope: Scope
+    where: Filter
+    vector: Vector | None
+    worded: bool
+
+    def scan(self, records: int, passages: int) -> Statement:
+        """Count what matches, up to so many records and one more, and read it unless that are too many passages.
+
+        One row for each passage, or a single one: how many records and passages match; id, parent, name, level; place,
+        ordinal, stream, cosine of the passage.
+        """
+        here = self._allowed()
+        facts, values = self._facts("few")
+        sql = f"""
+            WITH few AS MATERIALIZED (
+                SELECT id, parent, name, level, passages, vectors FROM {self.tables.entries}
+                WHERE {here.sql} LIMIT %s
+            ), size AS MATERIALIZED (
+                SELECT count(*) AS records, coalesce(sum(passages), 0)::bigint AS passages FROM few
+            )
+            SELECT size.records, size.passages, found.* FROM size
+            LEFT JOIN LATERAL ({facts} WHERE size.passages <= %s) AS found ON TRUE
+        """
+        return self._statement(sql, *here.values, records + 1, *values, passages)
+
+    def facts(self, ids: Sequence[int]) -> Statement:
+        """Read some records; one row for each passage, as `scan` has them, without the counts."""
+        here = within(self.scope)
+        facts, values = self._facts(self.tables.entries)
+        sql = f"{facts} WHERE few.id = ANY(%s) AND {here.sql}"
+        return self._statement(sql, *values, list(ids), *here.values)
+
+    def nearest(self, wanted: int) -> Statement:
+        """Return the ids of the nearest records, by looking at all that match; ties to the earlier one in the tree."""
+        here, t = self._allowed(), self.tables
+        sql = f"""
+            SELECT id FROM {t.entries} CROSS JOIN LATERAL unnest(vectors) AS mine
+            JOIN {t.vectors} AS v ON v.number = mine
+            WHERE {here.sql}
+            GROUP BY id ORDER BY min(v.vector <#> %s::real[]::vector), {_TREE_ORDER} LIMIT %s
+        """
+        return self._statement(sql, *here.values, self._numbers(), wanted)
+
+    def neighbours(self, wanted: int) -> Statement:
+        """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""
+        here, t = self._allowed(), self.tables
+        distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::real[]::vector')}"
+        sql = f"""
+            SELECT id, {distance} FROM {t.vectors} AS v
+            JOIN {t.holders} AS h ON h.number = v.number JOIN {t.entries} ON id = h.record
+            WHERE {here.sql}
+            ORDER BY {distance} FETCH FIRST %s ROWS WITH TIES
+        """
+        numbers = self._numbers()
+        return self._statement(sql, numbers, *here.values, numbers, wanted)
+
+    def holders(
+        self, keys: Sequence[int], without: Sequence[int], most: int, *, everywhere: bool
+    ) -> Statement:
+        """Return id and stream of passages that have one of some keys, and none of others.
+
+        everywhere: all that the scope's identity may see is asked for, so that the keys say all.
+        """
+        here = self._allowed()
+        joined = "" if everywhere else f"JOIN {self.tables.entries} ON id = p.record"
+        limits = "" if everywhere else f"AND {here.sql}"
+        sql = f"""
+            SELECT p.record, p.stream FROM {self.tables.passages} AS p {joined}
+            WHERE p.keys && %s::bigint[] AND NOT p.keys && %s::bigint[] {limits} LIMIT %s
+        """
+        values = () if everywhere else here.values
+        return self._statement(sql, list(keys), list(without), *values, most)
+
+    def earliest(self, ids: Sequence[int], wanted: int) -> Statement:
+        """Return the ids of those records that stand first in the tree."""
+        here = self._allowed()
+        sql = (
+            f"SELECT id FROM {self.tables.entries} WHERE id = ANY(%s) AND {here.sql}"
+            f" ORDER BY {_TREE_ORDER} LIMIT %s"
+        )
+        return self._statement(sql, list(ids), *here.values, wanted)
+
+    def _allowed(self) -> Condition:
+        own = compiled(self.where, self.scope.account, self.tables.tags)
+        return conjunction([within(self.scope), own])
+
+    def _facts(self, entries: str) -> tuple[str, tuple[object, ...]]:
+        stream = "p.stream" if self.worded else "NULL::bytea"
+        cosine, joined = "NULL::float8", ""
+        values: tuple[object, ...] = ()
+        if self.vector is not None:
+            cosine, values = "-(v.vector <#> %s::real[]::vector)", (self._numbers(),)
+            joined = f"LEFT JOIN {self.tables.vectors} AS v ON v.number = few.vectors[p.place + 1]"
+        sql = (
+            "SELECT few.id, few.parent, few.name, few.level, p.place, p.ordinal,"
+            f" {stream}, {cosine} FROM {entries} AS few"
+            f" JOIN {self.tables.passages} AS p ON p.record = few.id {joined}"
+        )
+        return sql, values
+
+    def _numbers(self) -> list[float]:
+        return [] if self.vector is None else self.vector.tolist()
+
+    def _statement(self, sql: str, *values: object) -> Statement:
+        return Statement(sql, values, self.scope.account)
