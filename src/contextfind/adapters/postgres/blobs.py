@@ -30,7 +30,7 @@ _MOST_BYTES = 8_000_000  # or so many bytes: what a statement is in memory, here
 _PAGE = 2_000  # blobs looked at in one statement of a sweep: some 20 ms
 # A blob that nobody names is kept so long: whoever has put it may not have committed yet. Every wait between put and
 # commit is bounded by minutes; a day outlasts a machine that was suspended meanwhile too.
-GRACE = timedelta(days=1)
+GRACE = timedelta(days=1)  # half of it, for a put of what was put before: see `_PUT`
 _READERS = 2.0  # seconds between reading a record and reading its blob, at the very most
 
 # A blob is put every time before it is named: its `put_at` tells a sweep. It is written again when it is damaged, or when
@@ -119,18 +119,17 @@ class PostgresBlobs:
         there = await self._database.glance(work)
         return [digest for digest in digests if digest not in there]
 
-    def loose(
-        self, grace: timedelta = GRACE, readers: float = _READERS, sleep: Sleep = asyncio.sleep
-    ) -> Chore:
+    def loose(self, readers: float = _READERS, sleep: Sleep = asyncio.sleep) -> Chore:
         """Return the chore of removing blobs that no record names any more, or ever named.
 
-        grace: how long ago they were put, at least; half of it is what a put has until its commit. readers: seconds that
-        a reader may need between a record and its blob.
+        readers: seconds that somebody may need between reading a record and its blob. 0: nobody reads or writes; then
+        nothing is kept for a day, unless another process lives.
         """
 
         async def steps() -> AsyncGenerator[Swept, None]:
             after = ""
             while True:
+                grace = GRACE if readers > 0 or await self._others() else timedelta()
                 last, loose = await self._look(after, grace)
                 if last is None:
                     return
@@ -144,6 +143,10 @@ class PostgresBlobs:
     async def aclose(self) -> None:
         """Finish what was begun and end the threads."""
         await asyncio.to_thread(self._pool.shutdown)
+
+    async def _others(self) -> bool:
+        presence = self._database.presence
+        return bool(await self._database.glance(presence.living) - {presence.worker})
 
     async def _write(self, rows: Sequence[_Row]) -> None:
         digests, blobs, packed = zip(*rows, strict=True)

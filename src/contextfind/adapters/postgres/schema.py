@@ -238,6 +238,9 @@ _BLOBS = (
     *guarded("blobs", _HOUSE),
 )
 
+# Where the log stood and when, every hour of the last week: see `compaction`.
+_MARKS = ("CREATE TABLE log_marks (at timestamptz PRIMARY KEY, position bigint NOT NULL)",)
+
 _UPLOADS = (
     """CREATE TABLE uploads (
         id text COLLATE "C" PRIMARY KEY,
@@ -260,7 +263,7 @@ _UPLOADS = (
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS, *_UPLOADS),
+    (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS, *_UPLOADS, *_MARKS),
 )
 
 
