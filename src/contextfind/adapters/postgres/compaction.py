@@ -8,6 +8,7 @@ at 0; `forgotten` tells where that is.
 
 from collections.abc import AsyncGenerator, Sequence
 from datetime import timedelta
+from functools import partial
 
 from psycopg import AsyncConnection
 
@@ -107,7 +108,7 @@ class PostgresCompaction:
         old = await self._database.tidy(_mark)
         seen, upto = await self.forgotten(), min(self._followed, old)
         while seen < upto:
-            seen, gone = await self._database.tidy(lambda c, seen=seen: _forget(c, seen, upto))
+            seen, gone = await self._database.tidy(partial(_forget, seen=seen, upto=upto))
             yield Swept(gone)
 
     async def _claims(self) -> AsyncGenerator[Swept, None]:

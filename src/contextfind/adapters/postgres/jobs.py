@@ -8,7 +8,7 @@ from typing import cast
 
 from psycopg import AsyncConnection
 
-from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.database import Database, Work
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.adapters.postgres.texts import restored, storable
 from contextfind.domain.errors import TakenOverError
@@ -71,13 +71,15 @@ class PostgresJobStore:
     async def get(self, identity: Identity, job_id: str) -> Job | None:
         """See `JobStore.get`."""
         where = 'WHERE id = %s AND account = %s AND "user" = %s'
-        found = await self._select(where, (storable(job_id), identity.account, identity.user))
+        work = _selecting(where, (storable(job_id), identity.account, identity.user))
+        found = await self._database.read(identity.account, work)
         return found[0] if found else None
 
     async def list(self, identity: Identity, limit: int) -> Sequence[Job]:
         """See `JobStore.list`."""
         where = 'WHERE account = %s AND "user" = %s ORDER BY created_at DESC, id DESC LIMIT %s'
-        return await self._select(where, (identity.account, identity.user, limit))
+        work = _selecting(where, (identity.account, identity.user, limit))
+        return await self._database.read(identity.account, work)
 
     async def forget(self, before: datetime, limit: int) -> int:
         """See `JobStore.forget`."""
@@ -90,9 +92,9 @@ class PostgresJobStore:
     async def unfinished(self, account: str | None = None) -> Sequence[Job]:
         """See `JobStore.unfinished`."""
         if account is None:
-            return await self._select(f"WHERE {_UNFINISHED} ORDER BY turn", ())
+            return await self._database.glance(_selecting(f"WHERE {_UNFINISHED} ORDER BY turn", ()))
         where = f"WHERE {_UNFINISHED} AND account = %s ORDER BY turn"
-        return await self._select(where, (account,))
+        return await self._database.glance(_selecting(where, (account,)))
 
     async def take_over(self) -> Sequence[Job]:
         """See `JobStore.take_over`.
@@ -146,12 +148,15 @@ class PostgresJobStore:
 
         return await self._database.glance(work)
 
-    async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
-        async def work(connection: AsyncConnection) -> Sequence[Job]:
-            cursor = await connection.execute(f"{_JOBS} {where}", values)
-            return _jobs_of(await cursor.fetchall())
 
-        return await self._database.glance(work)
+def _selecting(where: str, values: tuple[str | int, ...]) -> Work[Sequence[Job]]:
+    """Return the work of reading jobs."""
+
+    async def work(connection: AsyncConnection) -> Sequence[Job]:
+        cursor = await connection.execute(f"{_JOBS} {where}", values)
+        return _jobs_of(await cursor.fetchall())
+
+    return work
 
 
 def _jobs_of(rows: Sequence[_Row]) -> Sequence[Job]:

@@ -1,6 +1,7 @@
 """Which processes live, as every one of them sees it."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
@@ -80,6 +81,32 @@ async def test_a_broken_connection_is_made_again_with_the_same_number(opened: Op
         await until(again)
     assert one.presence.worker == 1
     assert await living(other) == {1, 2}
+
+
+DYING = """
+import asyncio, sys
+from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.place import Place
+
+async def main():
+    database = await Database.open(Place(sys.argv[1], sys.argv[2]))
+    print(database.presence.worker, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_that_is_killed_is_gone_at_once(opened: Opener) -> None:
+    one = await opened()
+    command = (sys.executable, "-c", DYING, one.place.dsn, one.place.schema)
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"2\n"
+    assert await living(one) == {1, 2}
+    process.kill()
+    await process.wait()
+    await until(lambda: _equals(one, {1}))
 
 
 async def test_another_schema_has_processes_of_its_own(opened: Opener) -> None:
