@@ -27,7 +27,7 @@ from tests.stubs.qdrant_server import QdrantServer
 NOWHERE = Place("http://nowhere.invalid:6333")
 # four times as fast as a disk: the engine syncs files when a collection is made
 _SHM = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
-_MEMORY = _SHM if _SHM.is_dir() else None
+MEMORY = _SHM if _SHM.is_dir() else None
 # asks for so little at first that a search has to ask again
 MISERLY = SearchRules(passages=1, spare=0, more=2, exact_below=3)
 SERVER = os.environ.get("QDRANT_URL")
@@ -55,7 +55,7 @@ async def miserly_index() -> QdrantIndex:
 
 async def engine_index(rules: SearchRules | None = None) -> SearchIndex:
     """Return an index on Qdrant's own engine, behind the wire of a server; closing it removes what it wrote."""
-    home = tempfile.mkdtemp(prefix="contextfind-qdrant-", dir=_MEMORY)
+    home = tempfile.mkdtemp(prefix="contextfind-qdrant-", dir=MEMORY)
     client = AsyncQdrantClient(
         "http://localhost", transport=QdrantServer(Path(home)), check_compatibility=False
     )

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from json import JSONDecodeError
 from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
@@ -41,6 +42,8 @@ async def answering(timeout: float) -> AsyncIterator[None]:  # noqa: ASYNC109 - 
     except ResponseHandlingException as error:
         source = error.source
         raise _unavailable(str(source) or type(source).__name__) from error
+    except JSONDecodeError as error:
+        raise _unavailable("answered with what is no JSON: is it a Qdrant?") from error
     except (ApiException, QdrantException) as error:
         raise _unavailable(str(error) or type(error).__name__) from error
 

@@ -62,6 +62,15 @@ class Collections:
             await self._make(f"{self.alias}-1")
             await self._switch(f"{self.alias}-1")
 
+    async def are_building(self) -> bool:
+        """Return whether there is another collection beside the one that answers.
+
+        Raises:
+            UnavailableError: the cluster does not answer.
+
+        """
+        return len(await self._names()) > 1
+
     async def begin(self) -> Cluster:
         """Make an empty collection beside the one that answers; what was left of an earlier try is removed.
 

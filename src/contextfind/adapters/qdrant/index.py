@@ -113,8 +113,14 @@ class QdrantIndex:
         return self._stats["position"]
 
     async def kept(self) -> int:
-        """Return the position that the cluster has on its disks: it writes down what it has answered to."""
-        return await self.position()
+        """Return the position that the cluster has on its disks; 0 while a new index is built, by whichever process.
+
+        Raises:
+            UnavailableError: the cluster does not answer.
+
+        """
+        position = await self.position()
+        return 0 if await self._collections.are_building() else position
 
     async def follow(self, changes: Sequence[Change]) -> None:
         """See `SearchIndex.follow`.
@@ -144,9 +150,6 @@ class QdrantIndex:
         self._stats["rows"] = await self._cluster.count(any_row)
         return 0
 
-    async def rest(self) -> None:
-        """Return at once: the cluster merges and draws by itself, and answers meanwhile."""
-
     def stats(self) -> dict[str, int]:
         """Return the position, the records and the rows, as they were when the cluster was last asked."""
         return dict(self._stats)
@@ -166,7 +169,8 @@ class QdrantIndex:
                 with suppress(UnavailableError):
                     await self._collections.give_up(fresh)
                 raise
-            await self.tidy()
+            with suppress(UnavailableError):  # it stands; only its figures are old
+                await self.tidy()
             return refused
 
     async def aclose(self) -> None:

@@ -1,7 +1,7 @@
 """Where a search index lies in a Qdrant cluster."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from qdrant_client import AsyncQdrantClient
@@ -20,7 +20,7 @@ class Place:
     """
 
     url: str
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     prefix: str = "contextfind"
     timeout: float = 10.0
     shards: int | None = None
