@@ -14,6 +14,7 @@ from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import Presence
 from contextfind.adapters.postgres.schema import lock_number, migrate
 from contextfind.domain.errors import UnavailableError
+from contextfind.ports.fault_points import FaultPoint, reached
 
 T = TypeVar("T")
 Connection = AsyncConnection[tuple[object, ...]]
@@ -35,6 +36,7 @@ class Database:
         self.presence = Presence(place.schema)
         self.bell = Bell(self._listener, channel(place.schema), self.presence.keep)
         self.writes = 0
+        self._writer = lock_number(place.schema, "writer")
         self._closed = False
 
     @classmethod
@@ -77,29 +79,41 @@ class Database:
 
     async def tidy(self, work: Work[T]) -> T:
         """Do what `write` does, uncounted: for what nobody has asked for."""
-        async with self._connection(self._house) as connection, connection.transaction():
-            return await work(connection)
+        async with self._connection(self._house) as connection:
+            async with connection.transaction():
+                done = await work(connection)
+                reached(FaultPoint.BEFORE_COMMIT)
+            reached(FaultPoint.AFTER_COMMIT)
+            return done
 
     async def commit(self, work: Work[T]) -> T:
         """Do what `write` does, as the only one of all processes that writes the log.
 
         So positions become visible in their order: who follows the log misses nothing.
         """
-        async with self._connection(self._house) as connection:
-            async with connection.transaction():
-                await connection.execute(
-                    "SELECT pg_advisory_xact_lock(%s)", (lock_number(self.place.schema, "writer"),)
-                )
-                before = await last_position(connection)
-                done = await work(connection)
-                position = await last_position(connection)
-                if position != before:
-                    await connection.execute(
-                        "SELECT pg_notify(%s, %s)", (channel(self.place.schema), str(position))
-                    )
-            self.bell.ring(position)
+        try:
+            return await self.alone(work)
+        finally:
             self.writes += 1
+
+    async def alone(self, work: Work[T]) -> T:
+        """Do what `commit` does, uncounted."""
+        position = -1
+
+        async def noted(connection: AsyncConnection) -> T:
+            nonlocal position
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
+            before = await last_position(connection)
+            done = await work(connection)
+            position = await last_position(connection)
+            if position != before:
+                told = (channel(self.place.schema), str(position))
+                await connection.execute("SELECT pg_notify(%s, %s)", told)
             return done
+
+        done = await self.tidy(noted)
+        self.bell.ring(position)
+        return done
 
     async def house(self, work: Work[T]) -> T:
         """Do reading `work` that sees every account, all of it in one state of the data."""

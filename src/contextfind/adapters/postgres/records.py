@@ -83,7 +83,7 @@ class PostgresRecordStore:
             await claim(connection, presence.worker, [text.digest for text in found])
             return found
 
-        return await self._database.write(work)
+        return await self._database.tidy(work)
 
     async def stale(self, limit: int) -> Sequence[StaleDirectory]:
         """See `RecordStore.stale`."""
@@ -96,7 +96,7 @@ class PostgresRecordStore:
             await claim(connection, presence.worker, wanted)
             return found
 
-        return await self._database.write(work)
+        return await self._database.tidy(work)
 
     async def backlog(
         self, account: str | None = None, under: Uri | None = None, user: str | None = None
@@ -172,7 +172,8 @@ class PostgresRecordStore:
     async def touch(self, ids: Sequence[RecordId]) -> None:
         """See `RecordStore.touch`."""
         # As the only writer, though it enters no log: rows that are locked in another order might wait in a circle.
-        await self._database.commit(lambda c: committing.count_uses(c, ids))
+        # Uncounted: somebody reads at any time.
+        await self._database.alone(lambda c: committing.count_uses(c, ids))
 
     async def position(self) -> int:
         """See `RecordStore.position`; another process may have written it."""

@@ -102,10 +102,11 @@ async def test_who_follows_misses_nothing_while_several_write(opened: Opener) ->
 
     async def follow() -> None:
         nonlocal last
-        more = True
-        while writing or more:
+        while True:
+            over = not writing  # before it is read: so nothing can come after
             changes = await follower.changes(last, 5)
-            more = bool(changes)
+            if over and not changes:
+                return
             for change in changes:
                 assert change.position > last
                 last = change.position
