@@ -35,6 +35,14 @@ async def disclaim(connection: AsyncConnection, what: Sequence[str]) -> None:
     await connection.execute("DELETE FROM claims WHERE what = ANY(%s)", (list(what),))
 
 
+async def disclaim_directories(
+    connection: AsyncConnection, account: str, uris: Sequence[str]
+) -> None:
+    """Forget who was to summarise directories that are none, or are summarised."""
+    if uris:
+        await disclaim(connection, [directory_claim(account, uri) for uri in uris])
+
+
 def directory_claim(account: str, uri: str) -> str:
     """Return how a directory is claimed; a text is by its digest."""
     return f"{account} {uri}"

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from psycopg import AsyncConnection
 
-from contextfind.adapters.postgres.claims import directory_claim, disclaim
+from contextfind.adapters.postgres.claims import disclaim, disclaim_directories
 from contextfind.adapters.postgres.kinds import IS_DIRECTORY, WANTED, above, areas
 from contextfind.adapters.postgres.ledger import Ledger
 from contextfind.adapters.postgres.rearranging import Rearrangement
@@ -29,11 +29,12 @@ _REMOVED = (  # in the order of the addresses named; none twice
 )
 _UNMARK_REMOVED = (
     f"DELETE FROM stale USING {WANTED} AS wanted (place, low, high) WHERE account = %(account)s"  # noqa: S608 - fixed text
-    " AND (uri = wanted.place OR (uri >= wanted.low AND uri < wanted.high))"
+    " AND (uri = wanted.place OR (uri >= wanted.low AND uri < wanted.high)) RETURNING uri"
 )
 _UNMARK_GONE = (
     f"DELETE FROM stale USING {WANTED} AS wanted (place, low, high)"  # noqa: S608 - fixed text
     f" WHERE stale.account = %(account)s AND stale.uri = wanted.place AND NOT {IS_DIRECTORY}"
+    " RETURNING uri"
 )
 _UNMARK_FRESH = (
     "DELETE FROM stale USING unnest(%s::text[], %s::bigint[]) AS fresh (place, seen)"
@@ -160,7 +161,7 @@ class _Hand:
         await self._connection.execute("DELETE FROM records WHERE id = ANY(%s)", (found,))
         for record in found:
             self._ledger.note(record)
-        await self._connection.execute(_UNMARK_REMOVED, places)
+        await self._unmark(_UNMARK_REMOVED, self._commit.remove)
         self._bereft.update(up for uri in self._commit.remove for up in above(uri))
         return len(found)
 
@@ -191,18 +192,21 @@ class _Hand:
             addresses = [done.uri.text for done in fresh]
             marks = [done.mark for done in fresh]
             await self._connection.execute(_UNMARK_FRESH, (addresses, marks, self._account))
-            await disclaim(
-                self._connection, [directory_claim(self._account, uri) for uri in addresses]
-            )
+            await disclaim_directories(self._connection, self._account, addresses)
         for uri in self._commit.stale:
             self._rows.mark_stale(uri)
         await self._rows.write_stale()
         if doubtful := self._bereft.union(self._commit.stale):
-            await self._connection.execute(_UNMARK_GONE, areas(self._account, sorted(doubtful)))
+            await self._unmark(_UNMARK_GONE, sorted(doubtful))
 
     async def drop_loose_vectors(self) -> None:
         """Delete the vectors that no passage uses any more."""
         await self._rows.drop_loose_vectors()
+
+    async def _unmark(self, statement: str, uris: Sequence[Uri]) -> None:
+        cursor = await self._connection.execute(statement, areas(self._account, uris))
+        gone = [row[0] for row in await cursor.fetchall()]
+        await disclaim_directories(self._connection, self._account, gone)
 
     async def _overtaken(self) -> set[Uri]:
         """Return the directories of `fresh` whose mark does not stand any more."""

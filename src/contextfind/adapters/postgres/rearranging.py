@@ -5,6 +5,7 @@ from datetime import datetime
 
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres.claims import disclaim_directories
 from contextfind.adapters.postgres.conditions import Condition, at_or_below
 from contextfind.adapters.postgres.kinds import Kinds
 from contextfind.adapters.postgres.ledger import Ledger
@@ -160,7 +161,9 @@ class Rearrangement:
             f"DELETE FROM stale WHERE account = %s AND {area.sql} RETURNING uri",  # noqa: S608 - fixed text, bound values
             (self._account, *area.values),
         )
-        return {Uri(row[0]) for row in await cursor.fetchall()}
+        gone = [row[0] for row in await cursor.fetchall()]
+        await disclaim_directories(self._connection, self._account, gone)
+        return set(map(Uri, gone))
 
 
 def _there(move: Move, row: Row) -> dict[str, object]:

@@ -157,13 +157,14 @@ class TreeRows:
         self._stale = {}
 
     async def drop_loose_vectors(self) -> None:
-        """Delete the vectors that no passage uses any more."""
-        if self.loose:
-            await self._connection.execute(
-                "DELETE FROM vectors WHERE digest = ANY(%s)"
-                " AND NOT EXISTS (SELECT 1 FROM passages WHERE passages.digest = vectors.digest)",
-                (sorted(self.loose),),
-            )
+        """Delete the vectors that no passage uses any more, and who was to make them."""
+        for table, key in (("vectors", "digest"), ("claims", "what")):
+            if self.loose:
+                await self._connection.execute(
+                    f"DELETE FROM {table} WHERE {key} = ANY(%s)"  # noqa: S608 - fixed text
+                    f" AND NOT EXISTS (SELECT 1 FROM passages WHERE passages.digest = {table}.{key})",
+                    (sorted(self.loose),),
+                )
 
     async def loosen(self, records: Sequence[int]) -> None:
         """Note that the passages of records go."""

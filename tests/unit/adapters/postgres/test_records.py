@@ -210,6 +210,21 @@ async def test_a_directory_is_summarised_by_one_process_after_what_lies_in_it(
     assert (await one.backlog()).directories == 4
 
 
+async def test_nothing_is_left_of_a_claim_on_what_is_gone(opened: Opener) -> None:
+    store = await opened()
+    for path in ("d", "d/e", "x"):
+        await store.commit(marked(path))
+    await store.commit(Commit("acme", NOON, put=[draft("d/a", "a", "b"), draft("f", "b", "c")]))
+    await store.pending(9)
+    await store.stale(9)
+    assert await claims(store) == 3 + 3
+    move = Move(at("d/e"), at("y"), lambda _old, _new, line: line)
+    await store.commit(Commit("acme", NOON, put=[draft("f", "b")], move=move))
+    assert await claims(store) == 2 + 2
+    await store.commit(Commit("acme", NOON, remove=[at("d"), at("f"), at("x")]))
+    assert await claims(store) == 0
+
+
 # row-level security
 
 
