@@ -13,6 +13,7 @@ from contextfind.adapters.postgres.index_answer import Answering
 from contextfind.adapters.postgres.index_rebuilding import Rebuilding
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_schema import Tables, drop, exists, make, others
+from contextfind.adapters.postgres.index_snapshot import snapshot
 from contextfind.adapters.postgres.index_upkeep import State, Upkeep
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.domain.errors import InvalidArgumentError, UnavailableError
@@ -182,14 +183,12 @@ class PostgresIndex:
     async def _answered(
         self, account: str, asked: Callable[[Answering], Awaitable[Result]]
     ) -> Result:
-        async def work(connection: AsyncConnection) -> Result:
-            answering = Answering(connection, self._tables, self._rules)
-            await answering.begin()
+        async with snapshot(self._database, self._rules.breadth) as one:
+            await one.see(account)
+            answering = Answering(one, self._tables, self._rules)
             found = await asked(answering)
             self._plans.update(answering.plans)
             return found
-
-        return await self._database.read(account, work)
 
     def _check(self, probes: Sequence[Probe]) -> None:
         self._check_open()

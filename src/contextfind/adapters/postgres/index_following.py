@@ -11,6 +11,7 @@ import numpy as np
 from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.index_schema import Tables
+from contextfind.adapters.postgres.index_values import Numbers
 from contextfind.adapters.postgres.index_words import Shelf, number_of, numbers_of, signed
 from contextfind.adapters.postgres.texts import storable
 from contextfind.domain.records import Level, Record
@@ -147,7 +148,7 @@ class Following:
         t = self._tables
         held = {change.id: vector_numbers(change) or [] for change in changes}
         rows = {
-            number: row.tolist()
+            number: Numbers.of(row)
             for change in changes
             if change.vectors is not None and held[change.id]
             for number, row in zip(held[change.id], change.vectors, strict=True)
@@ -157,7 +158,7 @@ class Following:
         )
         known = {number for (number,) in there}
         fresh = [(number, row) for number, row in rows.items() if number not in known]
-        await self._each(f"INSERT INTO {t.vectors} VALUES (%s, %s::real[]::vector)", fresh)
+        await self._each(f"INSERT INTO {t.vectors} VALUES (%s, %s::vector)", fresh)
         left = await self._rows(
             f"DELETE FROM {t.holders} WHERE record = ANY(%s) RETURNING number", list(held)
         )

@@ -16,7 +16,7 @@ from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_scoring import Weights, look_up
 from contextfind.adapters.postgres.index_statements import Asking, Statement
 from contextfind.adapters.postgres.index_words import Shelf
-from contextfind.domain.filters import And, Everything, Filter, OneOf
+from contextfind.domain.filters import And, Everything, Filter, Numbered, OneOf
 from contextfind.domain.records import Level
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hits, Probe
@@ -70,7 +70,13 @@ class Search:
         if probe.vector is None and self._weights is None:
             self.ways.append("nothing is asked for")
             return Hits.of(())
-        if self._everywhere and self._sight.passages > rules.scanned:
+        if (
+            probe.vector is None
+            and self._sight.passages > rules.scanned
+            and not _narrow(probe.where)
+        ):
+            matching, told = 0, ""  # by words alone, whatever there is
+        elif self._everywhere and self._sight.passages > rules.scanned:
             matching, told = self._sight.passages, f"{self._sight.passages:,} passages"
         else:
             most = rules.sorted_below(self._sight.vectors, probe.limit)
@@ -140,7 +146,7 @@ class Search:
         sure = [record for record, distance in distances.items() if distance < last]
         tied = [record for record, distance in distances.items() if distance == last]
         free = wanted - len(sure)
-        if len(tied) > free:
+        if len(tied) > free + wanted:  # a few more are read and told apart then
             [rows] = yield [self._asking.earliest(tied, free)]
             tied = [record for (record,) in rows]
         return sure + tied
@@ -206,6 +212,15 @@ class Search:
 def _keys(weights: Weights, terms: Sequence[int], shelves: Sequence[Shelf]) -> list[int]:
     numbers = weights.numbers[list(terms)]
     return [key for shelf in shelves for key in shelf.keys(numbers).tolist()]
+
+
+def _narrow(where: Filter) -> bool:
+    """Return whether a filter names what it wants: directories, or records."""
+    parts = where.parts if isinstance(where, And) else (where,)
+    return any(
+        isinstance(part, Numbered) or (isinstance(part, OneOf) and part.field in ("parent", "name"))
+        for part in parts
+    )
 
 
 def _shelves(shelves: Sequence[Shelf], where: Filter) -> list[Shelf]:

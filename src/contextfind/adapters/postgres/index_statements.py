@@ -13,8 +13,8 @@ from typing import Any
 
 from contextfind.adapters.postgres.conditions import Condition, compiled, conjunction, within
 from contextfind.adapters.postgres.index_schema import Tables
+from contextfind.adapters.postgres.index_values import Numbers, longs
 from contextfind.domain.filters import Filter
-from contextfind.domain.records import Vector
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import SCHEME
 
@@ -41,7 +41,7 @@ class Asking:
     tables: Tables
     scope: Scope
     where: Filter
-    vector: Vector | None
+    vector: Numbers | None
     worded: bool
 
     def scan(self, records: int, passages: int) -> Statement:
@@ -68,8 +68,8 @@ class Asking:
         """Read some records; one row for each passage, as `scan` has them, without the counts."""
         here = within(self.scope)
         facts, values = self._facts(self.tables.entries)
-        sql = f"{facts} WHERE few.id = ANY(%s) AND {here.sql}"
-        return self._statement(sql, *values, list(ids), *here.values)
+        sql = f"{facts} WHERE few.id = ANY(%s::bigint[]) AND {here.sql}"
+        return self._statement(sql, *values, longs(ids), *here.values)
 
     def nearest(self, wanted: int) -> Statement:
         """Return the ids of the nearest records, by looking at all that match; ties to the earlier one in the tree."""
@@ -78,22 +78,21 @@ class Asking:
             SELECT id FROM {t.entries} CROSS JOIN LATERAL unnest(vectors) AS mine
             JOIN {t.vectors} AS v ON v.number = mine
             WHERE {here.sql}
-            GROUP BY id ORDER BY min(v.vector <#> %s::real[]::vector), {_TREE_ORDER} LIMIT %s
+            GROUP BY id ORDER BY min(v.vector <#> %s::vector), {_TREE_ORDER} LIMIT %s
         """
-        return self._statement(sql, *here.values, self._numbers(), wanted)
+        return self._statement(sql, *here.values, self.vector, wanted)
 
     def neighbours(self, wanted: int) -> Statement:
         """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""
         here, t = self._allowed(), self.tables
-        distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::real[]::vector')}"
+        distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::vector')}"
         sql = f"""
             SELECT id, {distance} FROM {t.vectors} AS v
             JOIN {t.holders} AS h ON h.number = v.number JOIN {t.entries} ON id = h.record
             WHERE {here.sql}
             ORDER BY {distance} FETCH FIRST %s ROWS WITH TIES
         """
-        numbers = self._numbers()
-        return self._statement(sql, numbers, *here.values, numbers, wanted)
+        return self._statement(sql, self.vector, *here.values, self.vector, wanted)
 
     def holders(
         self, keys: Sequence[int], without: Sequence[int], most: int, *, everywhere: bool
@@ -105,21 +104,23 @@ class Asking:
         here = self._allowed()
         joined = "" if everywhere else f"JOIN {self.tables.entries} ON id = p.record"
         limits = "" if everywhere else f"AND {here.sql}"
+        fresh = "AND NOT p.keys && %s::bigint[]" if without else ""
         sql = f"""
             SELECT p.record, p.stream FROM {self.tables.passages} AS p {joined}
-            WHERE p.keys && %s::bigint[] AND NOT p.keys && %s::bigint[] {limits} LIMIT %s
+            WHERE p.keys && %s::bigint[] {fresh} {limits} LIMIT %s
         """
+        known = (longs(without),) if without else ()
         values = () if everywhere else here.values
-        return self._statement(sql, list(keys), list(without), *values, most)
+        return self._statement(sql, longs(keys), *known, *values, most)
 
     def earliest(self, ids: Sequence[int], wanted: int) -> Statement:
         """Return the ids of those records that stand first in the tree."""
         here = self._allowed()
         sql = (
-            f"SELECT id FROM {self.tables.entries} WHERE id = ANY(%s) AND {here.sql}"
+            f"SELECT id FROM {self.tables.entries} WHERE id = ANY(%s::bigint[]) AND {here.sql}"
             f" ORDER BY {_TREE_ORDER} LIMIT %s"
         )
-        return self._statement(sql, list(ids), *here.values, wanted)
+        return self._statement(sql, longs(ids), *here.values, wanted)
 
     def _allowed(self) -> Condition:
         own = compiled(self.where, self.scope.account, self.tables.tags)
@@ -130,7 +131,7 @@ class Asking:
         cosine, joined = "NULL::float8", ""
         values: tuple[object, ...] = ()
         if self.vector is not None:
-            cosine, values = "-(v.vector <#> %s::real[]::vector)", (self._numbers(),)
+            cosine, values = "-(v.vector <#> %s::vector)", (self.vector,)
             joined = f"LEFT JOIN {self.tables.vectors} AS v ON v.number = few.vectors[p.place + 1]"
         sql = (
             "SELECT few.id, few.parent, few.name, few.level, p.place, p.ordinal,"
@@ -139,8 +140,21 @@ class Asking:
         )
         return sql, values
 
-    def _numbers(self) -> list[float]:
-        return [] if self.vector is None else self.vector.tolist()
-
     def _statement(self, sql: str, *values: object) -> Statement:
         return Statement(sql, values, self.scope.account)
+
+
+def census(tables: Tables, scope: Scope, keys: Sequence[int]) -> Statement:
+    """Return how many vectors there are and whether a graph; passages and words in somebody's sight; counts by key."""
+    t = tables
+    mine = "WHERE account = %s AND owner IN ('', %s)"
+    sql = f"""
+        SELECT vectors, drawn, size.passages, size.length, held.keys, held.counts FROM {t.state}, (
+            SELECT coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(length), 0)::bigint AS length
+            FROM {t.sizes} {mine}
+        ) AS size, (
+            SELECT coalesce(array_agg(key), '{{}}') AS keys, coalesce(array_agg(passages), '{{}}') AS counts
+            FROM {t.counts} WHERE key = ANY(%s::bigint[])
+        ) AS held
+    """
+    return Statement(sql, (scope.account, scope.user, longs(keys)), scope.account)
