@@ -34,8 +34,8 @@ _TEXTS = (
 )
 _LOST = "FROM unnest(%s::bigint[], %s::text[]) AS lost (record, text) WHERE id = lost.record AND content = lost.text"
 _GIVE_UP_FILES = (
-    "UPDATE records SET source = CASE WHEN source = ANY(%s) THEN '' ELSE source END"
-    f" {_LOST} AND level = 2"  # noqa: S608 - fixed text
+    "UPDATE records SET source = CASE WHEN source = ANY(%s) THEN '' ELSE source END"  # noqa: S608 - fixed text
+    f" {_LOST} AND level = 2"
 )
 _GIVE_UP_SUMMARIES = (
     f"UPDATE records SET source = '', content = '' {_LOST} AND level < 2 RETURNING account, uri"  # noqa: S608 - fixed text
