@@ -1,6 +1,7 @@
 """Gives every stored passage its vector, behind the requests."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Sequence
 
@@ -20,6 +21,7 @@ _BESIDE = 48  # texts while requests come: what is done with so many vectors tak
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
+_LOOK_SECONDS = 2.0  # look again at the latest then
 _DISK_SECONDS = 1.0  # between two looks whether a disk takes something again
 # Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
 # often. Nothing but this keeps one that is busy. What trying again does not change (a key, a name) may be mended where
@@ -87,6 +89,12 @@ class EmbeddingWorker:
             if not found:
                 self.idle_at = position
                 self._pulse.beat()
+                await self._more(position)
+
+    async def _more(self, position: int) -> None:
+        """Return when there may be something to do: what another process was at, and has left, moves no log."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
                 await self._store.wait_beyond(position)
 
     async def _embed_some(self) -> bool:

@@ -7,7 +7,7 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.domain.errors import DamagedError, DiskRefusesError, UnavailableError
 from contextfind.domain.records import Matrix, Vector
 from contextfind.ingestion import embedding
-from contextfind.ports import Purpose
+from contextfind.ports import PendingText, Purpose
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, DOCS, household
 
@@ -110,6 +110,27 @@ async def test_a_full_disk_is_no_fault_of_the_embedder_and_is_logged_once(
         await house.settled()
         assert (await house.store.counts())["vectors"] > 0
     assert caplog.text.count("vectors cannot be written") == 1
+
+
+class SharedStore(MemoryRecordStore):
+    """Gives all texts to another process, as long as that lives."""
+
+    other_lives = True
+
+    async def pending(self, limit: int) -> Sequence[PendingText]:
+        return [] if self.other_lives else await super().pending(limit)
+
+
+async def test_what_a_process_that_died_was_at_is_embedded_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(embedding, "_LOOK_SECONDS", 0.01)
+    store = SharedStore()
+    async with household(store=store) as house:
+        await house.writer.write(ANN, DOCS.child("a.md"), "the quokka", "create")
+        assert (await house.settling.settle(None, None, 0.2)).texts > 0
+        store.other_lives = False
+        await house.settled()
 
 
 async def test_a_provider_that_refuses_everything_is_not_asked_for_each_text() -> None:
