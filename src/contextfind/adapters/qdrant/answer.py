@@ -45,7 +45,7 @@ class Answering:
                 channel.take(points)
             await self._reading.read([search.wanted for search in searches])
             await asyncio.to_thread(_judge, searches, self._reading)
-        return [search.hits() for search in searches]
+        return await asyncio.to_thread(_hits, searches)
 
     async def explain(self, probe: Probe) -> str:
         """Return how a probe is answered, with how many records it may return.
@@ -77,3 +77,7 @@ class Answering:
 def _judge(searches: Sequence[Search], reading: Reading) -> None:
     for search in searches:
         search.judge(reading)
+
+
+def _hits(searches: Sequence[Search]) -> list[Hits]:
+    return [search.hits() for search in searches]

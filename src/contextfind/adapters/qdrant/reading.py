@@ -1,5 +1,6 @@
 """What is read of records while questions are answered, and how near their passages are to a vector."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -96,10 +97,7 @@ class Reading:
         if fresh:
             requests.append(_told(fresh.values()))
         answers = await self._whole(requests)
-        if fresh:
-            self._keep(fresh, answers.pop())
-        for key, points in zip(far, answers, strict=True):
-            self._measure(key, far[key][1], points)
+        await asyncio.to_thread(self._take, fresh, far, answers)
 
     def _is_known(self, candidate: Candidate) -> bool:
         state = self._states.get(candidate.record)
@@ -128,6 +126,17 @@ class Reading:
                 request.limit *= _MORE
                 [answers[place]] = await self._cluster.ask([request])
         return answers
+
+    def _take(
+        self,
+        fresh: Mapping[int, Candidate],
+        far: Mapping[bytes, tuple[Vector, dict[int, Candidate]]],
+        answers: list[list[models.ScoredPoint]],
+    ) -> None:
+        if fresh:
+            self._keep(fresh, answers.pop())
+        for key, points in zip(far, answers, strict=True):
+            self._measure(key, far[key][1], points)
 
     def _keep(self, fresh: Mapping[int, Candidate], points: Sequence[models.ScoredPoint]) -> None:
         said = defaultdict(list)

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 
 from contextfind.domain.word_pairs import Pair, neighbours
@@ -42,19 +43,23 @@ class Weights:
     values: list[float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text:
-    """The words of one passage, counted."""
+    """The words of one passage: its terms in reading order, and how often each stands there."""
 
     ordinal: int
+    terms: Sequence[str]
     counts: Counter[str]
-    pairs: frozenset[Pair]
-    length: int
 
     @classmethod
     def of(cls, ordinal: int, terms: Sequence[str]) -> "Text":
-        """Return the words of a passage, from its terms in reading order."""
-        return cls(ordinal, Counter(terms), neighbours(terms), len(terms))
+        """Return the words of a passage."""
+        return cls(ordinal, terms, Counter(terms))
+
+    @cached_property
+    def pairs(self) -> frozenset[Pair]:
+        """Its words side by side; found when they are asked for, which takes longer than all else."""
+        return neighbours(self.terms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +114,14 @@ class Asked:
         for term, idf in self.idf.items():
             repeats = text.counts[term]
             if repeats:
-                total += idf * (repeats / (repeats + _norm(text.length, self.mean)))
+                total += idf * (repeats / (repeats + _norm(len(text.terms), self.mean)))
         return total / self.ceiling if total else 0.0
 
     def phrases(self, text: Text) -> float:
         """Return what its words side by side are worth."""
         total = 0.0  # added from left to right, as other engines do
         for pair, worth in self.pairs.items():
-            if pair in text.pairs:
+            if all(term in text.counts for term in pair) and pair in text.pairs:
                 total += worth
         return total / self.ceiling if total else 0.0
 
