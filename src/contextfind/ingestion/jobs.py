@@ -271,7 +271,7 @@ class Jobs:
                 await self._obey()
                 adopted = await self.resume()
                 told = ""
-            except UnavailableError as fault:
+            except ContextFindError as fault:
                 if str(fault) != told:
                     told = str(fault)
                     _log.warning("does not see the tasks of other processes: %s", told)

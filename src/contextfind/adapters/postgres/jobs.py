@@ -53,6 +53,7 @@ class PostgresJobStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._missing: set[int] | None = None  # who did not live when it was last looked
 
     async def save(self, job: Job) -> None:
         """See `JobStore.save`."""
@@ -100,7 +101,8 @@ class PostgresJobStore:
         """See `JobStore.take_over`.
 
         First it is read who has jobs, then who lives: whoever is missing there is gone. What another process takes
-        meanwhile has its number then, and is left to it.
+        meanwhile has its number then, and is left to it. After the first time whoever is missing has until the next time
+        to come back: when a database begins again, all of them are missing for a moment.
         """
         presence = self._database.presence
 
@@ -112,7 +114,9 @@ class PostgresJobStore:
             return {int(row[0]) for row in await cursor.fetchall()}
 
         async def work(connection: AsyncConnection) -> Sequence[Job]:
-            dead = others - await presence.living(connection)
+            missing = others - await presence.living(connection)
+            dead = missing if self._missing is None else missing & self._missing
+            self._missing = missing
             if not dead:
                 return []
             cursor = await connection.execute(_TAKE_OVER, (presence.worker, list(dead)))
@@ -120,6 +124,7 @@ class PostgresJobStore:
 
         others = await self._database.glance(owners)
         if not others:
+            self._missing = set()
             return []
         taken = await self._database.write(work)
         return sorted(taken, key=lambda job: (job.created_at, job.id))

@@ -81,7 +81,7 @@ class Presence:
 
         While connections break two may think so for a moment: what is led must be right beside itself.
         """
-        return self._worker == min(await self.living(connection), default=0)
+        return self._worker == min(await self.living(connection), default=-1)
 
 
 def lock_class(schema: str) -> int:
