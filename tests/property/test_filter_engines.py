@@ -32,6 +32,7 @@ from tests.builders import DIMENSION, NOON, make_passages, unit
 from tests.clusters import engine_index
 from tests.fakes import SimpleTokenizer
 from tests.filters import NOW, Node, json_filters
+from tests.indexes import MISERLY, open_index
 from tests.strategies import ACCOUNTS, NAMES, ROOTS, TAGS, WORDS, scopes, store_filters
 
 COMMITS = 150
@@ -97,15 +98,17 @@ async def fill(store: RecordStore) -> None:
 
 
 async def settle(directory: Path, place: Place, runner: asyncio.Runner) -> World:
+    database = await PostgresDatabase.open(place)
     stores: list[RecordStore] = [
         SqliteRecordStore(await Database.open(directory)),
         MemoryRecordStore(),
-        PostgresRecordStore(await PostgresDatabase.open(place)),
+        PostgresRecordStore(database),
     ]
     indexes: list[SearchIndex] = [
         await EmbeddedIndex.open(None, DIMENSION, "tests", SimpleTokenizer(), MANY_SEGMENTS),
         MemoryIndex(SimpleTokenizer(), DIMENSION),
         await engine_index(),
+        await open_index(database, MISERLY),
     ]
     for store in stores:
         await fill(store)
@@ -127,7 +130,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with asyncio.Runner() as runner:
         made = runner.run(settle(tmp_path_factory.mktemp("world"), place, runner))
         yield made
-        for engine in (*made.stores, *made.indexes):
+        for engine in (*made.indexes, *made.stores):
             runner.run(engine.aclose())
     databases.drop(place.schema)
 
