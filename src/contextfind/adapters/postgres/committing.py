@@ -12,7 +12,7 @@ from contextfind.adapters.postgres.claims import disclaim, disclaim_directories
 from contextfind.adapters.postgres.kinds import IS_DIRECTORY, WANTED, above, areas
 from contextfind.adapters.postgres.ledger import Ledger
 from contextfind.adapters.postgres.rearranging import Rearrangement
-from contextfind.adapters.postgres.rows import clean_passages, clean_tags
+from contextfind.adapters.postgres.rows import clean_passages, clean_tags, slices
 from contextfind.adapters.postgres.texts import clean
 from contextfind.adapters.postgres.tree_rows import TreeRows
 from contextfind.domain.records import Level, Record, RecordId, Vector
@@ -158,7 +158,8 @@ class _Hand:
         cursor = await self._connection.execute(_REMOVED, places)
         found = [int(row[0]) for row in await cursor.fetchall()]
         await self._rows.loosen(found)
-        await self._connection.execute("DELETE FROM records WHERE id = ANY(%s)", (found,))
+        for some in slices(found):
+            await self._connection.execute("DELETE FROM records WHERE id = ANY(%s)", (some,))
         for record in found:
             self._ledger.note(record)
         await self._unmark(_UNMARK_REMOVED, self._commit.remove)

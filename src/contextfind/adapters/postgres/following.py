@@ -1,5 +1,6 @@
 """What those who follow the store read: the log, texts without a vector, directories to summarise."""
 
+import logging
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -15,10 +16,12 @@ from contextfind.adapters.postgres.rows import (
     passage_of,
     record_of,
 )
+from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import Matrix, RecordId
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Change, PendingText, StaleDirectory
 
+_log = logging.getLogger(__name__)
 _FLOAT_BYTES = 4
 _LEAST_PAGE = 100  # rows read at once, of which several may have the same text
 _ENTRIES = (
@@ -67,7 +70,7 @@ async def read_changes(
     cursor = await connection.execute(_HELD, ([entry[1] for entry in entries],), binary=True)
     rows = await cursor.fetchall()
     held = {record: list(group) for record, group in groupby(rows, key=itemgetter(0))}
-    return [_change(entry, held.get(entry[1], ())) for entry in entries]
+    return [_salvaged(entry, held.get(entry[1], ())) for entry in entries]
 
 
 async def read_pending(
@@ -107,6 +110,15 @@ def _change(entry: Row, held: Sequence[Row]) -> Change:
         passages=[passage_of(row[2:]) for row in held],
         vectors=_stacked([row[1] for row in held]),
     )
+
+
+def _salvaged(entry: Row, held: Sequence[Row]) -> Change:
+    """Return what `_change` does; a record that was never written like this counts as gone."""
+    try:
+        return _change(entry, held)
+    except DamagedError as fault:
+        _log.error("it is not found any more: %s", fault)
+        return Change(entry[0], RecordId(entry[1]), None)
 
 
 def _stacked(blobs: Sequence[bytes | None]) -> Matrix | None:

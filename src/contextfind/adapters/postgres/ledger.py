@@ -6,6 +6,8 @@ follow the log see it without a gap. Whoever opens a ledger is the only writer (
 
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres.rows import slices
+
 
 class Ledger:
     """Counts on from where the last transaction ended; nothing is written before `settle`.
@@ -44,11 +46,11 @@ class Ledger:
 
     async def settle(self) -> int:
         """Write everything down, and return the position."""
-        if self._noted:
+        for noted in slices(list(self._noted)):
             await self._connection.execute(
                 "INSERT INTO log (record, position) SELECT * FROM unnest(%s::bigint[], %s::bigint[])"
                 " ON CONFLICT (record) DO UPDATE SET position = excluded.position",
-                (list(self._noted), list(self._noted.values())),
+                (noted, [self._noted[record] for record in noted]),
             )
         await self._connection.execute(
             "UPDATE head SET position = %s, record = %s, mark = %s"

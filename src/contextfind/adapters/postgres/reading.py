@@ -13,6 +13,7 @@ from contextfind.adapters.postgres.conditions import (
     of_account,
     reach,
     shared_or_of,
+    span,
     unowned_by_others,
     within,
 )
@@ -42,6 +43,13 @@ _SHOWN = (  # `domain.records.shown_address`
     f"uri || CASE level WHEN 0 THEN '/{ABSTRACT_NAME}' WHEN 1 THEN '/{OVERVIEW_NAME}' ELSE '' END"
 )
 _LISTED = Condition("level <> 1")  # files, and directories by their L0
+_SEEN = "account = %(account)s AND owner IN ('', %(user)s)"
+_KNOWN = (
+    "SELECT n FROM unnest(%(numbers)s::integer[], %(places)s::text[], %(lows)s::text[], %(highs)s::text[])"  # noqa: S608 - fixed text
+    " AS wanted (n, place, low, high)"
+    f" WHERE EXISTS (SELECT 1 FROM records WHERE {_SEEN} AND uri = wanted.place)"
+    f" OR EXISTS (SELECT 1 FROM records WHERE {_SEEN} AND uri >= wanted.low AND uri < wanted.high)"
+)
 _WANTED = "unnest(%s::bigint[], %s::integer[]) WITH ORDINALITY AS w (number, part, n)"
 _PASSAGES = (
     f"SELECT w.n, {columns(PASSAGE_COLUMNS, 'p')} FROM {_WANTED}"  # noqa: S608 - fixed text
@@ -136,16 +144,17 @@ async def read_matching_ids(
 async def read_known(connection: AsyncConnection, scope: Scope, uris: Sequence[Uri]) -> list[bool]:
     """Say for each address whether anything is stored at or below it."""
     pairs = [(n, top) for n, uri in enumerate(uris) for top in reach(scope, uri)]
-    if not pairs:
-        return [False] * len(uris)
-    account, own = of_account(scope.account), shared_or_of(scope.user)
-    asked = [(n, conjunction([account, at_or_below(top), own])) for n, top in pairs]
-    holds = "(%s, EXISTS (SELECT 1 FROM records WHERE {}))"
-    sql = ", ".join(holds.format(where.sql) for _, where in asked)
-    values = [value for n, where in asked for value in (n, *where.values)]
+    spans = [span(top) for _, top in pairs]
     cursor = await connection.execute(
-        f"SELECT DISTINCT n FROM (VALUES {sql}) AS asked (n, there) WHERE there",  # noqa: S608 - fixed text, bound values
-        values,
+        _KNOWN,
+        {
+            "account": scope.account,
+            "user": scope.user,
+            "numbers": [n for n, _ in pairs],
+            "places": [top.text for _, top in pairs],
+            "lows": [low for low, _ in spans],
+            "highs": [high for _, high in spans],
+        },
     )
     there = {row[0] for row in await cursor.fetchall()}
     return [n in there for n in range(len(uris))]

@@ -5,8 +5,8 @@ row-level security is, and a statement for each row would be a round trip for ea
 """
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from contextfind.adapters.postgres.texts import clean, restored, storable
 from contextfind.domain.errors import DamagedError
@@ -19,12 +19,20 @@ RECORD_COLUMNS = (
     " content, source, size, active_count, origin"
 )
 PASSAGE_COLUMNS = "ordinal, heading, text, context, digest"
+_AT_ONCE = 5_000  # rows of a statement, some 100 ms
 RECORD_WIDTH = len(RECORD_COLUMNS.split(","))
 
+T = TypeVar("T")
 Row = tuple[Any, ...]  # as the driver hands it over; the columns are named where it is read
 # Looked up: to call an enumeration takes four times as long, and every hit of a find is read here.
 _LEVELS = {level.value: level for level in Level}
 _KINDS = {kind.value: kind for kind in ContextType}
+
+
+def slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut values into what one statement takes: so it ends within the time of a statement, however many there are."""
+    for begin in range(0, len(values), _AT_ONCE):
+        yield values[begin : begin + _AT_ONCE]
 
 
 def columns(names: str, table: str) -> str:

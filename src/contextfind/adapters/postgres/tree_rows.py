@@ -18,6 +18,7 @@ from contextfind.adapters.postgres.rows import (
     passage_of,
     record_fields,
     record_of,
+    slices,
 )
 from contextfind.adapters.postgres.texts import storable
 from contextfind.domain.records import Level, Passage, Record, RecordId
@@ -158,20 +159,21 @@ class TreeRows:
 
     async def drop_loose_vectors(self) -> None:
         """Delete the vectors that no passage uses any more, and who was to make them."""
-        for table, key in (("vectors", "digest"), ("claims", "what")):
-            if self.loose:
+        for some in slices(sorted(self.loose)):
+            for table, key in (("vectors", "digest"), ("claims", "what")):
                 await self._connection.execute(
                     f"DELETE FROM {table} WHERE {key} = ANY(%s)"  # noqa: S608 - fixed text
                     f" AND NOT EXISTS (SELECT 1 FROM passages WHERE passages.digest = {table}.{key})",
-                    (sorted(self.loose),),
+                    (some,),
                 )
 
     async def loosen(self, records: Sequence[int]) -> None:
         """Note that the passages of records go."""
-        found = await self._connection.execute(
-            "SELECT DISTINCT digest FROM passages WHERE record = ANY(%s)", (list(records),)
-        )
-        self.loose.update(row[0] for row in await found.fetchall())
+        for some in slices(records):
+            found = await self._connection.execute(
+                "SELECT DISTINCT digest FROM passages WHERE record = ANY(%s)", (some,)
+            )
+            self.loose.update(row[0] for row in await found.fetchall())
 
     async def _drop_tags(self, records: Sequence[int]) -> None:
         if records:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres import rows
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.records import PostgresRecordStore
 from contextfind.domain.errors import ConflictError
@@ -140,6 +141,35 @@ async def test_writers_that_touch_the_same_records_do_not_wait_in_a_circle(opene
 
     await asyncio.gather(retext("x", names), retext("y", names[::-1]), use(ids), use(ids[::-1]))
     assert {record.active_count for record in await one.get(ids) if record} == {16}
+
+
+async def test_a_record_that_is_damaged_counts_as_gone_and_holds_no_follower_up(
+    opened: Opener,
+) -> None:
+    store = await opened()
+    await store.commit(Commit("acme", NOON, put=[draft("a"), draft("b"), draft("c")]))
+
+    async def damage(connection: AsyncConnection) -> None:
+        await connection.execute("UPDATE records SET context_type = 'x' WHERE name = 'b'")
+
+    await store._database.write(damage)
+    told = [change.record and change.record.name for change in await store.changes(0, 9)]
+    assert told == ["a", None, "c"]
+
+
+async def test_a_tree_of_very_many_records_is_removed_in_statements_that_end_in_time(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_AT_ONCE", 3)
+    store = await opened()
+    put = [draft(f"d/{number}", f"{number}", "same") for number in range(10)]
+    await store.commit(Commit("acme", NOON, put=put))
+    await store.add_vectors([(text.digest, unit(1)) for text in await store.pending(99)])
+    done = await store.commit(Commit("acme", NOON, remove=[at("d")], put=[draft("x", "same")]))
+    assert (done.removed, done.position) == (10, 10 + 10 + 10 + 1)
+    assert (await store.counts())["vectors"] == 1
+    gone = [change.record for change in await store.changes(0, 99)]
+    assert [record and record.name for record in gone] == [None] * 10 + ["x"]
 
 
 # shares of the work
