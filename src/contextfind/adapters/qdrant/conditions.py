@@ -53,6 +53,11 @@ def owned(scope: Scope) -> list[Condition]:
     return [is_(fields.ACCOUNT, scope.account), _any(fields.OWNER, sorted({"", scope.user}))]
 
 
+def owned_by(account: str, owner: str) -> list[Condition]:
+    """Return the conditions of all that one owner has, or that an account shares (empty)."""
+    return [is_(fields.ACCOUNT, account), is_(fields.OWNER, owner)]
+
+
 def is_(field: str, value: str | int) -> Condition:
     """Return the condition that a field, or one of its values, is a value."""
     if isinstance(value, str) and not _is_storable(value):
