@@ -31,8 +31,14 @@ async def claim(connection: AsyncConnection, worker: int, what: Sequence[str]) -
 
 
 async def disclaim(connection: AsyncConnection, what: Sequence[str]) -> None:
-    """Forget who was to do what is done."""
-    await connection.execute("DELETE FROM claims WHERE what = ANY(%s)", (list(what),))
+    """Forget who was to do what is done, or need not be done any more."""
+    # What somebody claims at this very moment stays his: who waited for it while he waits for something else that
+    # goes here would wait for ever. It does no harm, for he is given it again should it have to be done again.
+    await connection.execute(
+        "DELETE FROM claims WHERE what IN"
+        " (SELECT what FROM claims WHERE what = ANY(%s) FOR UPDATE SKIP LOCKED)",
+        (list(what),),
+    )
 
 
 async def disclaim_directories(

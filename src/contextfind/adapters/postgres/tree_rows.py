@@ -7,6 +7,7 @@ from operator import itemgetter
 
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres.claims import disclaim
 from contextfind.adapters.postgres.kinds import Kinds
 from contextfind.adapters.postgres.ledger import Ledger
 from contextfind.adapters.postgres.rows import (
@@ -48,6 +49,10 @@ _PASSAGES = (  # in the order given: as they came is how they are embedded
     " SELECT %s, record, later, NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.digest = one.digest),"
     f" {PASSAGE_COLUMNS} FROM json_to_recordset(%s) AS one (n integer, record bigint, later boolean,"
     " ordinal integer, heading text, text text, context text, digest text) ORDER BY n"
+)
+_UNUSED = (
+    "SELECT gone FROM unnest(%s::text[]) AS gone"
+    " WHERE NOT EXISTS (SELECT 1 FROM passages WHERE digest = gone)"
 )
 Place = tuple[str, int]  # address and level
 
@@ -158,14 +163,12 @@ class TreeRows:
         self._stale = {}
 
     async def drop_loose_vectors(self) -> None:
-        """Delete the vectors that no passage uses any more, and who was to make them."""
+        """Delete the vectors that no passage uses any more, and forget who was to make them."""
         for some in slices(sorted(self.loose)):
-            for table, key in (("vectors", "digest"), ("claims", "what")):
-                await self._connection.execute(
-                    f"DELETE FROM {table} WHERE {key} = ANY(%s)"  # noqa: S608 - fixed text
-                    f" AND NOT EXISTS (SELECT 1 FROM passages WHERE passages.digest = {table}.{key})",
-                    (some,),
-                )
+            cursor = await self._connection.execute(_UNUSED, (some,))
+            unused = [row[0] for row in await cursor.fetchall()]
+            await self._connection.execute("DELETE FROM vectors WHERE digest = ANY(%s)", (unused,))
+            await disclaim(self._connection, unused)
 
     async def loosen(self, records: Sequence[int]) -> None:
         """Note that the passages of records go."""
