@@ -16,7 +16,7 @@ from tests.builders import DIMENSION
 from tests.fakes import SimpleTokenizer
 
 # Thresholds so low that every way is taken: a graph from the first vectors on, and hardly anything read whole.
-MISERLY = IndexRules(scanned=1, graph_from=3, node_cost=0.01)
+MISERLY = IndexRules(scanned=1, sorted=1, graph_from=3)
 TABLES = Tables.named(DIMENSION, "tests")
 
 

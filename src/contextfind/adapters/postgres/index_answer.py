@@ -76,8 +76,8 @@ class Answering:
         numbers = np.array([number_of(term) for term in distinct], "<u8")
         keys = [shelf.keys(numbers).tolist() for shelf in mine]
         asked = census(self._tables, scope, [key for some in keys for key in some])
-        [[[vectors, drawn, passages, length, *counts]]] = await self._run([asked])
-        sight = Sight(mine, passages, vectors, drawn)
+        [[[records, rows, vectors, drawn, passages, length, *counts]]] = await self._run([asked])
+        sight = Sight(mine, passages, rows / max(records, 1), vectors, drawn)
         if not distinct:
             return sight, None
         held: dict[int, int] = dict(zip(*counts, strict=True))
@@ -91,6 +91,8 @@ class Answering:
         cursors = []
         for statement in statements:
             await self._snapshot.see(statement.account)
+            await self._snapshot.look(statement.effort)
             cursor = self._snapshot.connection.cursor(binary=True)
-            cursors.append(await cursor.execute(statement.sql.encode(), statement.values))
+            sql, kept = statement.sql.encode(), None if statement.kept else False
+            cursors.append(await cursor.execute(sql, statement.values, prepare=kept))
         return [await cursor.fetchall() for cursor in cursors]

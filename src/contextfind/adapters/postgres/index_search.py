@@ -16,7 +16,7 @@ from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_scoring import Weights, look_up
 from contextfind.adapters.postgres.index_statements import Asking, Statement
 from contextfind.adapters.postgres.index_words import Shelf
-from contextfind.domain.filters import And, Everything, Filter, Numbered, OneOf
+from contextfind.domain.filters import And, Everything, Filter, OneOf
 from contextfind.domain.records import Level
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hits, Probe
@@ -24,6 +24,7 @@ from contextfind.ports.index import Hits, Probe
 Rows = list[tuple[Any, ...]]
 # Statements to be run together, sent back as the rows of each.
 Steps = Generator[list[Statement], list[Rows], Any]
+_MOST_OF_RECORD, _SPARE = 2.0, 10  # passages of one record among the nearest, and some more
 _WIDER = 4  # times as many, when too few were records of their own
 _FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
 
@@ -32,11 +33,13 @@ _FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
 class Sight:
     """What there is: for one who asks, and altogether.
 
-    passages: that he may see. vectors: of everybody; drawn: there is a graph of them.
+    passages: that he may see. of_record: passages that a record has on average. vectors: of everybody; drawn: there
+    is a graph of them.
     """
 
     shelves: Sequence[Shelf]
     passages: int
+    of_record: float
     vectors: int
     drawn: bool
 
@@ -70,24 +73,16 @@ class Search:
         if probe.vector is None and self._weights is None:
             self.ways.append("nothing is asked for")
             return Hits.of(())
-        if (
-            probe.vector is None
-            and self._sight.passages > rules.scanned
-            and not _narrow(probe.where)
-        ):
-            matching, told = 0, ""  # by words alone, whatever there is
-        elif self._everywhere and self._sight.passages > rules.scanned:
-            matching, told = self._sight.passages, f"{self._sight.passages:,} passages"
+        if self._plentiful():
+            sorting, told = not self._sight.drawn, f"{self._sight.passages:,} passages"
         else:
-            most = rules.sorted_below(self._sight.vectors, probe.limit)
-            [rows] = yield [self._asking.scan(most, rules.scanned)]
+            [rows] = yield [self._asking.scan(rules.sorted, rules.scanned)]
             records, passages = rows[0][:_FACTS]
-            if records <= most and passages <= rules.scanned:
+            if records <= rules.sorted and passages <= rules.scanned:
                 return self._scanned(rows, records)
-            matching, told = records, f"{records:,} records"
-            if records > most:
-                told = f"more than {most:,} records"
-        ids = yield from self._forward(matching, told)
+            sorting = records <= rules.sorted or not self._sight.drawn
+            told = f"{'' if records <= rules.sorted else 'at least '}{records:,} records"
+        ids = yield from self._forward(told, sorting=sorting)
         [rows] = yield [self._asking.facts(ids)]
         return measured(rows, self._weights).hits(probe.limit, self._weights)
 
@@ -97,37 +92,45 @@ class Search:
         found = [row[_FACTS:] for row in rows if row[_FACTS] is not None]
         return measured(found, self._weights).hits(self._probe.limit, self._weights)
 
-    def _forward(self, matching: int, told: str) -> Steps:
+    def _plentiful(self) -> bool:
+        """Return whether more may be found than is read whole, without having counted it."""
+        if self._sight.passages <= self._rules.scanned:
+            return False
+        by_words = self._probe.vector is None  # of one level of all as soon as of all levels
+        return self._everywhere or (by_words and _of_levels(self._probe.where))
+
+    def _forward(self, told: str, *, sorting: bool) -> Steps:
         """Return the ids of the records that either channel puts forward, both asked side by side.
 
-        matching: how many may be put forward, at least; told: the same in words.
+        told: how many may be put forward, in words. sorting: they are sorted by their vectors, all of them.
         """
         channels = []
         if self._probe.vector is not None:
-            channels.append(self._near(matching, told))
+            channels.append(self._near(told, sorting=sorting))
         if self._weights is not None and self._weights.known:
             channels.append(self._telling(self._weights))
         found = yield from side_by_side(channels)
         return sorted({record for ids in found for record in ids})
 
-    def _near(self, matching: int, told: str) -> Steps:
-        wanted = self._probe.limit
-        cheap = self._rules.sorted_below(self._sight.vectors, wanted)
-        if self._sight.drawn and matching > cheap:
+    def _near(self, told: str, *, sorting: bool) -> Steps:
+        if not sorting:
             ids = yield from self._by_graph(told)
             if ids is not None:
                 return ids
         self.ways.append(f"exact scan of {told}")
         self.plans.append("sort")
-        [rows] = yield [self._asking.nearest(wanted)]
+        [rows] = yield [self._asking.nearest(self._probe.limit)]
         return [record for (record,) in rows]
 
     def _by_graph(self, told: str) -> Steps:
         """Return the ids of the nearest records; None when the graph knows too few that match."""
         wanted = self._probe.limit
-        asked = max(wanted + wanted // 2, self._rules.breadth // 2)
+        sight = self._sight
+        share = min(1.0, sight.passages / max(sight.vectors, 1))
+        asked = int(wanted * min(_MOST_OF_RECORD, sight.of_record)) + _SPARE
         while True:
-            [rows] = yield [self._asking.neighbours(asked)]
+            effort = self._rules.effort(asked, share, sight.vectors)
+            [rows] = yield [self._asking.neighbours(asked, effort)]
             best: dict[int, float] = {}
             for record, distance in rows:  # the nearest come first
                 best.setdefault(record, distance)
@@ -214,13 +217,9 @@ def _keys(weights: Weights, terms: Sequence[int], shelves: Sequence[Shelf]) -> l
     return [key for shelf in shelves for key in shelf.keys(numbers).tolist()]
 
 
-def _narrow(where: Filter) -> bool:
-    """Return whether a filter names what it wants: directories, or records."""
-    parts = where.parts if isinstance(where, And) else (where,)
-    return any(
-        isinstance(part, Numbered) or (isinstance(part, OneOf) and part.field in ("parent", "name"))
-        for part in parts
-    )
+def _of_levels(where: Filter) -> bool:
+    """Return whether a filter asks for levels and nothing else."""
+    return isinstance(where, Everything) or (isinstance(where, OneOf) and where.field == "level")
 
 
 def _shelves(shelves: Sequence[Shelf], where: Filter) -> list[Shelf]:

@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 from psycopg.pq import TransactionStatus
 
 from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.index_rules import Effort
 
 # What is looked up are some hundred rows by their keys. The planner knows too little of that: it would read a whole
 # table, or compile the statement first, either of which takes longer than all the rest.
@@ -22,7 +23,13 @@ _SETTINGS = {
     "jit": "off",
     "hnsw.iterative_scan": "strict_order",
 }
+_SET = "SELECT " + ", ".join(
+    f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()
+)
 _SEES = "SELECT set_config('contextfind.account', %s, true)"
+_LOOKS = (
+    "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.max_scan_tuples', %s, true)"
+)
 
 
 class Snapshot:
@@ -34,6 +41,7 @@ class Snapshot:
     def __init__(self, connection: AsyncConnection) -> None:
         self.connection = connection
         self._account = ""
+        self._effort: Effort | None = None
 
     async def see(self, account: str) -> None:
         """Have what follows see the rows of one account and no others."""
@@ -41,20 +49,22 @@ class Snapshot:
             await self.connection.execute(_SEES, (account,))
             self._account = account
 
+    async def look(self, effort: Effort | None) -> None:
+        """Have a graph do so much from now on; None leaves it as it is."""
+        if effort is not None and effort != self._effort:
+            values = (str(effort.breadth), str(effort.nodes))
+            await self.connection.execute(_LOOKS, values)
+            self._effort = effort
+
 
 @asynccontextmanager
-async def snapshot(database: Database, breadth: int) -> AsyncIterator[Snapshot]:
-    """Open one, and have the database answer as it does best for what an index asks.
-
-    breadth: nodes that a graph looks at for one question, at least.
-    """
-    settings = {**_SETTINGS, "hnsw.ef_search": str(breadth)}
-    calls = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
+    """Open one, and have the database answer as it does best for what an index asks."""
     async with database.tenant() as connection:
         try:
             async with connection.pipeline():
                 await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                await connection.execute(f"SELECT {calls}".encode())
+                await connection.execute(_SET)
                 yield Snapshot(connection)
                 await connection.execute("COMMIT")
         finally:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from contextfind.adapters.postgres.conditions import Condition, compiled, conjunction, within
+from contextfind.adapters.postgres.index_rules import Effort
 from contextfind.adapters.postgres.index_schema import Tables
 from contextfind.adapters.postgres.index_values import Numbers, longs
-from contextfind.domain.filters import Filter
+from contextfind.domain.filters import And, Everything, Filter, Numbered, OneOf
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import SCHEME
 
@@ -24,11 +25,17 @@ _TREE_ORDER = f"{_FOLDER}, name, level"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A piece of SQL, the values of its placeholders in order, and whose rows it may see."""
+    """A piece of SQL, the values of its placeholders in order, and whose rows it may see.
+
+    effort: what a graph may do; None where none is asked. kept: one plan does for all values; how much a filter keeps
+    says which plan is a good one, so its statements are planned each time.
+    """
 
     sql: str
     values: tuple[Any, ...]
     account: str
+    effort: Effort | None = None
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +58,19 @@ class Asking:
         ordinal, stream, cosine of the passage.
         """
         here = self._allowed()
-        facts, values = self._facts("few")
+        facts, values = self._facts("read")
         sql = f"""
             WITH few AS MATERIALIZED (
                 SELECT id, parent, name, level, passages, vectors FROM {self.tables.entries}
                 WHERE {here.sql} LIMIT %s
             ), size AS MATERIALIZED (
                 SELECT count(*) AS records, coalesce(sum(passages), 0)::bigint AS passages FROM few
+            ), read AS MATERIALIZED (
+                SELECT * FROM few WHERE (SELECT size.passages FROM size) <= %s
             )
-            SELECT size.records, size.passages, found.* FROM size
-            LEFT JOIN LATERAL ({facts} WHERE size.passages <= %s) AS found ON TRUE
+            SELECT size.records, size.passages, found.* FROM size LEFT JOIN ({facts}) AS found ON TRUE
         """
-        return self._statement(sql, *here.values, records + 1, *values, passages)
+        return self._statement(sql, *here.values, records + 1, passages, *values)
 
     def facts(self, ids: Sequence[int]) -> Statement:
         """Read some records; one row for each passage, as `scan` has them, without the counts."""
@@ -82,7 +90,7 @@ class Asking:
         """
         return self._statement(sql, *here.values, self.vector, wanted)
 
-    def neighbours(self, wanted: int) -> Statement:
+    def neighbours(self, wanted: int, effort: Effort) -> Statement:
         """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""
         here, t = self._allowed(), self.tables
         distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::vector')}"
@@ -92,7 +100,8 @@ class Asking:
             WHERE {here.sql}
             ORDER BY {distance} FETCH FIRST %s ROWS WITH TIES
         """
-        return self._statement(sql, self.vector, *here.values, self.vector, wanted)
+        values = (self.vector, *here.values, self.vector, wanted)
+        return self._statement(sql, *values, effort=effort)
 
     def holders(
         self, keys: Sequence[int], without: Sequence[int], most: int, *, everywhere: bool
@@ -102,16 +111,19 @@ class Asking:
         everywhere: all that the scope's identity may see is asked for, so that the keys say all.
         """
         here = self._allowed()
-        joined = "" if everywhere else f"JOIN {self.tables.entries} ON id = p.record"
-        limits = "" if everywhere else f"AND {here.sql}"
-        fresh = "AND NOT p.keys && %s::bigint[]" if without else ""
-        sql = f"""
-            SELECT p.record, p.stream FROM {self.tables.passages} AS p {joined}
-            WHERE p.keys && %s::bigint[] {fresh} {limits} LIMIT %s
-        """
+        fresh = "AND NOT keys && %s::bigint[]" if without else ""
         known = (longs(without),) if without else ()
-        values = () if everywhere else here.values
-        return self._statement(sql, longs(keys), *known, *values, most)
+        held = f"""
+            SELECT record, stream FROM {self.tables.passages}
+            WHERE keys && %s::bigint[] {fresh} LIMIT %s
+        """
+        if everywhere:
+            return self._statement(held, longs(keys), *known, most)
+        sql = f"""
+            WITH held AS MATERIALIZED ({held})
+            SELECT record, stream FROM held JOIN {self.tables.entries} ON id = record WHERE {here.sql}
+        """
+        return self._statement(sql, longs(keys), *known, most, *here.values)
 
     def earliest(self, ids: Sequence[int], wanted: int) -> Statement:
         """Return the ids of those records that stand first in the tree."""
@@ -140,16 +152,29 @@ class Asking:
         )
         return sql, values
 
-    def _statement(self, sql: str, *values: object) -> Statement:
-        return Statement(sql, values, self.scope.account)
+    def _statement(self, sql: str, *values: object, effort: Effort | None = None) -> Statement:
+        kept = isinstance(self.where, Everything) or narrow(self.where)
+        return Statement(sql, values, self.scope.account, effort, kept)
+
+
+def narrow(where: Filter) -> bool:
+    """Return whether a filter names what it wants: directories, or records."""
+    parts = where.parts if isinstance(where, And) else (where,)
+    return any(
+        isinstance(part, Numbered) or (isinstance(part, OneOf) and part.field in ("parent", "name"))
+        for part in parts
+    )
 
 
 def census(tables: Tables, scope: Scope, keys: Sequence[int]) -> Statement:
-    """Return how many vectors there are and whether a graph; passages and words in somebody's sight; counts by key."""
+    """Return what there is and what somebody sees of it.
+
+    Records, passages, vectors of everybody, whether there is a graph; passages and words in sight; keys, their counts.
+    """
     t = tables
     mine = "WHERE account = %s AND owner IN ('', %s)"
     sql = f"""
-        SELECT vectors, drawn, size.passages, size.length, held.keys, held.counts FROM {t.state}, (
+        SELECT records, state.passages, vectors, drawn, size.passages, size.length, held.keys, held.counts FROM {t.state} AS state, (
             SELECT coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(length), 0)::bigint AS length
             FROM {t.sizes} {mine}
         ) AS size, (

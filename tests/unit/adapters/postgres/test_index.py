@@ -243,7 +243,7 @@ async def test_another_embedder_has_tables_of_its_own_and_those_before_are_gone(
 
 
 async def test_vectors_too_long_for_a_graph_stand_in_it_as_half_floats(database: Database) -> None:
-    rules = IndexRules(scanned=1, graph_from=3, node_cost=0.01)
+    rules = IndexRules(scanned=1, sorted=1, graph_from=3)
     index = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
     vectors = [unit(seed, 2_100) for seed in range(9)]
     await index.follow(
