@@ -1,11 +1,12 @@
 """A schema of a PostgreSQL database, opened; shared by all stores that live in it."""
 
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import psycopg
-from psycopg import AsyncConnection, IsolationLevel
+from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
 from contextfind.adapters.postgres.bell import Bell
@@ -20,6 +21,10 @@ T = TypeVar("T")
 Connection = AsyncConnection[tuple[object, ...]]
 Work = Callable[[AsyncConnection], Awaitable[T]]
 
+_TELL = (  # the bells of all processes where the log stands
+    "SELECT position, CASE WHEN position > %s THEN pg_notify(%s, position::text) END FROM head"
+)
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 EVERY_ACCOUNT = "*"  # what the house's own work says in the place of an account; see `schema`
 
 
@@ -97,40 +102,36 @@ class Database:
             self.writes += 1
 
     async def alone(self, work: Work[T]) -> T:
-        """Do what `commit` does, uncounted."""
-        position = -1
+        """Do what `commit` does, uncounted.
 
-        async def noted(connection: AsyncConnection) -> T:
-            nonlocal position
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
-            before = await last_position(connection)
-            done = await work(connection)
-            position = await last_position(connection)
-            if position != before:
-                told = (channel(self.place.schema), str(position))
-                await connection.execute("SELECT pg_notify(%s, %s)", told)
-            return done
-
-        done = await self.tidy(noted)
-        self.bell.ring(position)
+        Its statements go out together up to the next one whose rows are fetched: every round trip is one in which
+        all other writers wait. So `rowcount` says nothing before a fetch.
+        """
+        async with self._connection(self._house) as connection:
+            async with _together(connection, "BEGIN"):
+                await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
+                done = await work(connection)
+                told = (self.bell.position, channel(self.place.schema))
+                row = await (await connection.execute(_TELL, told)).fetchone()
+                reached(FaultPoint.BEFORE_COMMIT)
+            reached(FaultPoint.AFTER_COMMIT)
+        if row is not None:
+            self.bell.ring(int(row[0]))
         return done
 
     async def house(self, work: Work[T]) -> T:
         """Do reading `work` that sees every account, all of it in one state of the data."""
-        async with self._connection(self._house) as connection, _snapshot(connection):
+        async with self._connection(self._house) as connection, _together(connection, _SNAPSHOT):
             return await work(connection)
 
     async def glance(self, work: Work[T]) -> T:
-        """Do reading `work` of one statement that sees every account: one round trip where `house` takes three."""
+        """Do reading `work` of one statement that sees every account: half the round trips of `house`."""
         async with self._connection(self._house) as connection:
             return await work(connection)
 
     async def read(self, account: str, work: Work[T]) -> T:
         """Do reading `work` that sees the rows of one account and no others, all of it in one state of the data."""
-        async with (
-            self._connection(self._tenants) as connection,
-            _snapshot(connection),
-        ):
+        async with self.tenant() as connection, _together(connection, _SNAPSHOT):
             await connection.execute(
                 "SELECT set_config('contextfind.account', %s, true)", (account,)
             )
@@ -176,16 +177,17 @@ def channel(schema: str) -> str:
 
 
 @asynccontextmanager
-async def _snapshot(connection: AsyncConnection) -> AsyncIterator[None]:
-    await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
-    await connection.set_read_only(True)
+async def _together(connection: AsyncConnection, begin: str) -> AsyncIterator[None]:
+    """Do one transaction whose statements wait for nothing until rows are fetched: each wait is a round trip."""
     try:
-        async with connection.transaction():
+        async with connection.pipeline():
+            await connection.execute(begin)
             yield
-    finally:
-        if not connection.closed:
-            await connection.set_isolation_level(None)
-            await connection.set_read_only(None)
+            await connection.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(psycopg.Error):  # a broken connection has nothing to undo
+            await connection.rollback()
+        raise
 
 
 def _pool(place: Place, account: str) -> AsyncConnectionPool:

@@ -39,12 +39,12 @@ class Kinds:
             "SELECT uri FROM records WHERE account = %s AND uri = ANY(%s) AND level = 2",
             (account, sorted(lines)),
         )
-        kinds._files = {row[0] for row in await files.fetchall()}
         leaves = [Uri(address) for address, level in places if level == Level.DETAIL]
         folders = await connection.execute(
             f"SELECT place FROM {WANTED} AS wanted (place, low, high) WHERE {IS_DIRECTORY}",  # noqa: S608 - fixed text
             areas(account, leaves),
         )
+        kinds._files = {row[0] for row in await files.fetchall()}
         kinds._folders = {row[0] for row in await folders.fetchall()}
         return kinds
 

@@ -35,7 +35,7 @@ _TEXTS = (
 _LOST = "FROM unnest(%s::bigint[], %s::text[]) AS lost (record, text) WHERE id = lost.record AND content = lost.text"
 _GIVE_UP_FILES = (
     "UPDATE records SET source = CASE WHEN source = ANY(%s) THEN '' ELSE source END"  # noqa: S608 - fixed text
-    f" {_LOST} AND level = 2"
+    f" {_LOST} AND level = 2 RETURNING id"
 )
 _GIVE_UP_SUMMARIES = (
     f"UPDATE records SET source = '', content = '' {_LOST} AND level < 2 RETURNING account, uri"  # noqa: S608 - fixed text
@@ -142,10 +142,11 @@ async def _give_up(
     files = await connection.execute(_GIVE_UP_FILES, (list(sources), *named))
     summaries = await connection.execute(_GIVE_UP_SUMMARIES, named)
     directories: dict[str, TreeRows] = {}
-    for account, uri in await summaries.fetchall():
+    told = await summaries.fetchall()
+    for account, uri in told:
         rows = directories.setdefault(account, TreeRows(connection, account, ledger))
         rows.mark_stale(Uri(uri))
     for rows in directories.values():
         await rows.write_stale()
     await ledger.settle()
-    return files.rowcount + summaries.rowcount
+    return len(await files.fetchall()) + len(told)

@@ -13,6 +13,7 @@ from contextfind.adapters.postgres import rows
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.records import PostgresRecordStore
 from contextfind.domain.errors import ConflictError
+from contextfind.domain.filters import Under
 from contextfind.domain.records import ContextType, Level, RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -170,6 +171,23 @@ async def test_a_tree_of_very_many_records_is_removed_in_statements_that_end_in_
     assert (await store.counts())["vectors"] == 1
     gone = [change.record for change in await store.changes(0, 99)]
     assert [record and record.name for record in gone] == [None] * 10 + ["x"]
+
+
+async def test_a_commit_that_is_cancelled_is_whole_or_not_there_and_holds_nobody_up(
+    opened: Opener,
+) -> None:
+    store = await opened()
+    for number in range(30):
+        put = [draft(f"{number}/{part}", f"{number} {part}") for part in range(3)]
+        task = asyncio.ensure_future(store.commit(Commit("acme", NOON, put=put)))
+        await asyncio.sleep(number / 5_000)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        found = await asyncio.gather(store.select(ANN, Under(at(f"{number}")), 9), store.pending(1))
+        assert len(found[0]) in (0, 3)
+    done = await store.commit(Commit("acme", NOON, put=[draft("last")]))
+    assert done.position == (await store.counts())["records"] > 1
+    assert (await store.counts())["passages"] == done.position - 1
 
 
 # shares of the work
