@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import psycopg
 import pytest
@@ -12,7 +13,7 @@ from psycopg import AsyncConnection
 from contextfind.adapters.postgres import rows
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.records import PostgresRecordStore
-from contextfind.domain.errors import ConflictError
+from contextfind.domain.errors import ConflictError, UnavailableError
 from contextfind.domain.filters import Under
 from contextfind.domain.records import ContextType, Level, RecordId
 from contextfind.domain.scope import Scope
@@ -188,6 +189,47 @@ async def test_a_commit_that_is_cancelled_is_whole_or_not_there_and_holds_nobody
     done = await store.commit(Commit("acme", NOON, put=[draft("last")]))
     assert done.position == (await store.counts())["records"] > 1
     assert (await store.counts())["passages"] == done.position - 1
+
+
+async def test_who_waits_too_long_for_another_writer_is_told_to_try_again() -> None:
+    place = databases.place()
+    busy = PostgresRecordStore(await Database.open(place))
+    waiting = PostgresRecordStore(await Database.open(replace(place, seconds=1.0)))
+    held, over = asyncio.Event(), asyncio.Event()
+
+    async def hold(_: AsyncConnection) -> None:
+        held.set()
+        await over.wait()
+
+    holding = asyncio.ensure_future(busy._database.commit(hold))
+    await held.wait()
+    with pytest.raises(UnavailableError) as refused:
+        await waiting.commit(Commit("acme", NOON, put=[draft("a")]))
+    assert refused.value.details == {"retryable": True}
+    assert "timeout" in str(refused.value)
+    over.set()
+    await holding
+    assert (await waiting.commit(Commit("acme", NOON, put=[draft("a")]))).position == 1
+    for store in (busy, waiting):
+        await store.aclose()
+    databases.drop(place.schema)
+
+
+async def test_a_commit_whose_connection_breaks_is_not_there_and_the_next_one_is(
+    opened: Opener,
+) -> None:
+    store, other = await opened(), await opened()
+
+    async def broken(connection: AsyncConnection) -> None:
+        await connection.execute("UPDATE head SET position = 99")
+        pid = connection.info.backend_pid
+        await sql(other, f"SELECT pg_terminate_backend({pid})")
+        await connection.execute("SELECT 1")
+
+    with pytest.raises(UnavailableError):
+        await store._database.commit(broken)
+    assert await other.position() == 0
+    assert (await store.commit(Commit("acme", NOON, put=[draft("a")]))).position == 1
 
 
 # shares of the work
