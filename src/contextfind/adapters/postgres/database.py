@@ -137,12 +137,6 @@ class Database:
             )
             return await work(connection)
 
-    @asynccontextmanager
-    async def tenant(self) -> AsyncIterator[AsyncConnection]:
-        """Lend a connection in no transaction, which sees nobody's rows until one says whose."""
-        async with self._connection(self._tenants) as connection:
-            yield connection
-
     async def aclose(self) -> None:
         """Close all connections; closing twice is harmless."""
         if self._closed:

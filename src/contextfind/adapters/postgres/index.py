@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +10,11 @@ from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.index_answer import Answering
+from contextfind.adapters.postgres.index_readers import Readers
 from contextfind.adapters.postgres.index_rebuilding import Rebuilding
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_schema import Tables, drop, exists, make, others
-from contextfind.adapters.postgres.index_snapshot import snapshot
+from contextfind.adapters.postgres.index_snapshot import Snapshot
 from contextfind.adapters.postgres.index_upkeep import State, Upkeep
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.domain.errors import InvalidArgumentError, UnavailableError
@@ -40,6 +41,7 @@ class PostgresIndex:
         self._tokenizer = tokenizer
         self._rules = rules
         self._plans: Counter[str] = Counter()
+        self._readers = Readers(database.place)
         self._upkeep = Upkeep(database, tables, tokenizer, rules)
         self._building = asyncio.Lock()  # one at a time
         self._state = State()
@@ -81,14 +83,14 @@ class PostgresIndex:
         self._check(probes)
         if not probes:
             return []
-        return await self._answered(probes[0].scope.account, lambda one: one.answer(probes))
+        return await self._answered(lambda one: one.answer(probes))
 
     async def explain(self, probes: Sequence[Probe]) -> Sequence[str]:
         """See `SearchIndex.explain`."""
         self._check(probes)
         if not probes:
             return []
-        return await self._answered(probes[0].scope.account, lambda one: one.explain(probes))
+        return await self._answered(lambda one: one.explain(probes))
 
     async def converse(self, dialogue: Dialogue[Result]) -> Result:
         """See `SearchIndex.converse`: one transaction, which sees one state."""
@@ -100,17 +102,17 @@ class PostgresIndex:
             return result
         self._check(probes)
 
-        async def lead(answering: Answering) -> Result:
+        def lead(answering: Answering) -> Result:
             nonlocal probes
             try:
                 while True:
-                    probes = dialogue.send(await answering.answer(probes))
+                    probes = dialogue.send(answering.answer(probes))
                     self._check(probes)
             except StopIteration as end:
                 result: Result = end.value
                 return result
 
-        return await self._answered(probes[0].scope.account if probes else "", lead)
+        return await self._answered(lead)
 
     async def position(self) -> int:
         """See `SearchIndex.position`: whichever process followed the log so far."""
@@ -183,16 +185,16 @@ class PostgresIndex:
     async def aclose(self) -> None:
         """See `SearchIndex.aclose`: all that was followed is durable already, and the database is not closed."""
         self._closed = True
+        await self._readers.aclose()
 
-    async def _answered(
-        self, account: str, asked: Callable[[Answering], Awaitable[Result]]
-    ) -> Result:
-        async with snapshot(self._database) as one:
-            await one.see(account)
+    async def _answered(self, asked: Callable[[Answering], Result]) -> Result:
+        def work(one: Snapshot) -> tuple[Result, Counter[str]]:
             answering = Answering(one, self._tables, self._rules)
-            found = await asked(answering)
-            self._plans.update(answering.plans)
-            return found
+            return asked(answering), answering.plans
+
+        found, plans = await self._readers.run(work)
+        self._plans.update(plans)
+        return found
 
     def _check(self, probes: Sequence[Probe]) -> None:
         self._check_open()

@@ -32,51 +32,51 @@ class Answering:
         self._known: dict[Key, tuple[Sight, Weights | None]] = {}
         self.plans: Counter[str] = Counter()
 
-    async def answer(self, probes: Sequence[Probe]) -> list[Hits]:
+    def answer(self, probes: Sequence[Probe]) -> list[Hits]:
         """Return the hits of each probe."""
-        return await self._lead(await self._searches(probes))
+        return self._lead(self._searches(probes))
 
-    async def explain(self, probes: Sequence[Probe]) -> list[str]:
+    def explain(self, probes: Sequence[Probe]) -> list[str]:
         """Return of each probe how it is answered."""
-        searches = await self._searches(probes)
-        await self._lead(searches)
+        searches = self._searches(probes)
+        self._lead(searches)
         return ["; ".join(search.ways) for search in searches]
 
-    async def _lead(self, searches: Sequence[Search]) -> list[Hits]:
+    def _lead(self, searches: Sequence[Search]) -> list[Hits]:
         steps = side_by_side([search.steps() for search in searches])
         try:
             statements = next(steps)
             while True:
-                statements = steps.send(await self._run(statements))
+                statements = steps.send(self._run(statements))
         except StopIteration as end:
             for search in searches:
                 self.plans.update(search.plans)
             hits: list[Hits] = end.value
             return hits
 
-    async def _searches(self, probes: Sequence[Probe]) -> list[Search]:
+    def _searches(self, probes: Sequence[Probe]) -> list[Search]:
         found = []
         for probe in probes:
-            sight, weights = await self._sight(probe.scope, probe.terms)
+            sight, weights = self._sight(probe.scope, probe.terms)
             vector = None if probe.vector is None else Numbers.of(probe.vector)
             asking = Asking(self._tables, probe.scope, probe.where, vector, weights is not None)
             found.append(Search(asking, probe, weights, sight, self._rules))
         return found
 
-    async def _sight(self, scope: Scope, terms: tuple[str, ...]) -> tuple[Sight, Weights | None]:
+    def _sight(self, scope: Scope, terms: tuple[str, ...]) -> tuple[Sight, Weights | None]:
         key = (scope.account, scope.user, terms)
         if key not in self._known:
-            self._known[key] = await self._looked(scope, terms)
+            self._known[key] = self._looked(scope, terms)
         return self._known[key]
 
-    async def _looked(self, scope: Scope, terms: tuple[str, ...]) -> tuple[Sight, Weights | None]:
+    def _looked(self, scope: Scope, terms: tuple[str, ...]) -> tuple[Sight, Weights | None]:
         """Count what the scope's identity may see and which passages of it hold the terms."""
         mine = shelves(scope)
         distinct = sorted(set(terms))
         numbers = np.array([number_of(term) for term in distinct], "<u8")
         keys = [shelf.keys(numbers).tolist() for shelf in mine]
         asked = census(self._tables, scope, [key for some in keys for key in some])
-        [[[records, rows, vectors, drawn, passages, length, *counts]]] = await self._run([asked])
+        [[[records, rows, vectors, drawn, passages, length, *counts]]] = self._run([asked])
         sight = Sight(mine, passages, rows / max(records, 1), vectors, drawn)
         if not distinct:
             return sight, None
@@ -86,13 +86,13 @@ class Answering:
         }
         return sight, Weights.of(terms, Census(passages, length, holders))
 
-    async def _run(self, statements: Sequence[Statement]) -> list[Rows]:
+    def _run(self, statements: Sequence[Statement]) -> list[Rows]:
         """Return the rows of each statement, all in one round trip."""
         cursors = []
         for statement in statements:
-            await self._snapshot.see(statement.account)
-            await self._snapshot.look(statement.effort)
+            self._snapshot.see(statement.account)
+            self._snapshot.look(statement.effort)
             cursor = self._snapshot.connection.cursor(binary=True)
             sql, kept = statement.sql.encode(), None if statement.kept else False
-            cursors.append(await cursor.execute(sql, statement.values, prepare=kept))
-        return [await cursor.fetchall() for cursor in cursors]
+            cursors.append(cursor.execute(sql, statement.values, prepare=kept))
+        return [cursor.fetchall() for cursor in cursors]

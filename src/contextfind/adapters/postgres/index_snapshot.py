@@ -1,14 +1,10 @@
 """A transaction that reads, in as few round trips as there are answers waited for."""
 
-import contextlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import psycopg
-from psycopg import AsyncConnection
-from psycopg.pq import TransactionStatus
+from psycopg import Connection
 
-from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.index_rules import Effort
 
 # What is looked up are some hundred rows by their keys. The planner knows too little of that: it would read a whole
@@ -38,36 +34,30 @@ class Snapshot:
     Statements go out together when an answer is waited for, the beginning of the transaction with the first of them.
     """
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._account = ""
         self._effort: Effort | None = None
 
-    async def see(self, account: str) -> None:
+    def see(self, account: str) -> None:
         """Have what follows see the rows of one account and no others."""
         if account != self._account:
-            await self.connection.execute(_SEES, (account,))
+            self.connection.execute(_SEES, (account,))
             self._account = account
 
-    async def look(self, effort: Effort | None) -> None:
+    def look(self, effort: Effort | None) -> None:
         """Have a graph do so much from now on; None leaves it as it is."""
         if effort is not None and effort != self._effort:
             values = (str(effort.breadth), str(effort.nodes))
-            await self.connection.execute(_LOOKS, values)
+            self.connection.execute(_LOOKS, values)
             self._effort = effort
 
 
-@asynccontextmanager
-async def snapshot(database: Database) -> AsyncIterator[Snapshot]:
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[Snapshot]:
     """Open one, and have the database answer as it does best for what an index asks."""
-    async with database.tenant() as connection:
-        try:
-            async with connection.pipeline():
-                await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                await connection.execute(_SET)
-                yield Snapshot(connection)
-                await connection.execute("COMMIT")
-        finally:
-            if connection.info.transaction_status is not TransactionStatus.IDLE:
-                with contextlib.suppress(psycopg.Error):
-                    await connection.execute("ROLLBACK")
+    with connection.pipeline():
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(_SET)
+        yield Snapshot(connection)
+        connection.execute("COMMIT")

@@ -4,8 +4,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -24,11 +24,12 @@ from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests import databases
-from tests.builders import DIMENSION, make_change, make_record, make_removal, unit
+from tests.builders import DIMENSION, make_change, make_passages, make_record, make_removal, unit
 from tests.fakes import SimpleTokenizer
 from tests.indexes import MISERLY, TABLES, open_index
 from tests.strategies import ACCOUNTS, USERS, WORDS, random_log
 
+Opening = Callable[..., Awaitable[PostgresIndex]]
 ANN = Scope("acme", "ann", (ROOT,))
 NAMES = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname ~ '^index_'"
 
@@ -40,18 +41,29 @@ async def database() -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-async def index(database: Database) -> PostgresIndex:
-    return await open_index(database)
+async def opening(database: Database) -> AsyncIterator[Opening]:
+    """Give what opens the index, closed behind the test."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(rules: IndexRules | None = None) -> PostgresIndex:
+            index = await open_index(database, rules)
+            stack.push_async_callback(index.aclose)
+            return index
+
+        yield opened
+
+
+@pytest.fixture
+async def index(opening: Opening) -> PostgresIndex:
+    return await opening()
 
 
 @asynccontextmanager
 async def another(database: Database) -> AsyncIterator[PostgresIndex]:
     """Open the same index as another process does."""
     own = await Database.open(database.place)
-    try:
-        yield await open_index(own)
-    finally:
-        await own.aclose()
+    async with aclosing(own), aclosing(await open_index(own)) as index:
+        yield index
 
 
 async def rows(database: Database, sql: str) -> list[tuple[object, ...]]:
@@ -105,10 +117,10 @@ async def held_to_memory(index: SearchIndex, log: Sequence[Change], seeds: range
 
 
 async def test_a_long_log_is_answered_alike_through_graph_lists_and_deletes(
-    database: Database,
+    opening: Opening,
 ) -> None:
     log = random_log(random.Random(7), 500, vector_seeds=800)  # noqa: S311 - data for tests
-    index = await open_index(database, replace(MISERLY, breadth=1_000))
+    index = await opening(replace(MISERLY, breadth=1_000))
     for begin in range(0, len(log), 70):
         await index.follow(log[begin : begin + 70])
     await held_to_memory(index, log, range(4))
@@ -117,9 +129,10 @@ async def test_a_long_log_is_answered_alike_through_graph_lists_and_deletes(
     assert {"plan_neighbours", "plan_words"} < set(stats)
 
 
-async def test_processes_that_follow_the_same_at_once_do_no_harm(database: Database) -> None:
+async def test_processes_that_follow_the_same_at_once_do_no_harm(
+    database: Database, index: PostgresIndex
+) -> None:
     log = random_log(random.Random(3), 120)  # noqa: S311 - data for tests
-    index = await open_index(database)
 
     async def follow(one: PostgresIndex, step: int) -> None:
         for begin in range(0, len(log), step):
@@ -190,7 +203,7 @@ async def test_equal_vectors_are_kept_once_for_as_long_as_somebody_has_one(
 
 
 async def test_a_question_that_forgets_the_scope_sees_nothing_of_others(
-    database: Database, index: PostgresIndex, monkeypatch: pytest.MonkeyPatch
+    opening: Opening, index: PostgresIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row-level security is the second lock: it holds where the first one is left open on purpose."""
     await index.follow(
@@ -204,7 +217,7 @@ async def test_a_question_that_forgets_the_scope_sees_nothing_of_others(
         ]
     )
     monkeypatch.setattr(index_statements, "within", lambda _: TRUE)
-    miserly = await open_index(database, MISERLY)
+    miserly = await opening(MISERLY)
     for one in (index, miserly):
         for terms, seed in ((("cache",), None), ((), 1), (("cache",), 1)):
             found = await one.search([ask(*terms, seed=seed)])
@@ -216,9 +229,10 @@ async def test_a_question_that_forgets_the_scope_sees_nothing_of_others(
 
 
 async def test_a_question_of_common_words_alone_reads_so_much_and_says_so(
-    database: Database,
+    opening: Opening,
 ) -> None:
-    await (index := await open_index(database, IndexRules(scanned=1, postings=20))).follow(
+    index = await opening(IndexRules(scanned=1, postings=20))
+    await index.follow(
         [
             make_change(i, make_record(i, f"viking://resources/{i}.md"), ["the"])
             for i in range(1, 60)
@@ -234,33 +248,31 @@ async def test_another_embedder_has_tables_of_its_own_and_those_before_are_gone(
     database: Database, index: PostgresIndex
 ) -> None:
     await index.follow([make_change(1, make_record(1), ["cache"], [1])])
-    other = await PostgresIndex.open(database, DIMENSION + 1, "others", SimpleTokenizer())
-    assert await other.position() == 0
+    opened = await PostgresIndex.open(database, DIMENSION + 1, "others", SimpleTokenizer())
+    async with aclosing(opened) as other:
+        assert await other.position() == 0
+        await other.follow([make_change(1, make_record(1), ["cache"])])
+        assert len((await other.search([ask("cache")]))[0]) == 1
     names = await rows(database, NAMES)
     assert len({str(name).split("_")[1] for (name,) in names}) == 1
-    await other.follow([make_change(1, make_record(1), ["cache"])])
-    assert len((await other.search([ask("cache")]))[0]) == 1
 
 
 async def test_vectors_too_long_for_a_graph_stand_in_it_as_half_floats(database: Database) -> None:
     rules = IndexRules(scanned=1, sorted=1, graph_from=3)
-    index = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
+    opened = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
     vectors = [unit(seed, 2_100) for seed in range(9)]
-    await index.follow(
-        [
-            Change(
-                i,
-                RecordId(i),
-                record := make_record(i, f"viking://resources/{i}.md"),
-                make_change(i, record, ["x"]).passages,
-                vector[None, :],
-            )
-            for i, vector in enumerate(vectors, start=1)
-        ]
-    )
-    [hits] = await index.search([Probe(ANN, Everything(), 2, vectors[4])])
-    assert {hit.id: hit.cosine for hit in hits}[RecordId(5)] == pytest.approx(1.0, abs=1e-6)
-    assert index.stats()["plan_neighbours"] == 1
+    records = [make_record(i, f"viking://resources/{i}.md") for i in range(1, 10)]
+    passages = make_passages("x")
+    async with aclosing(opened) as index:
+        await index.follow(
+            [
+                Change(record.id, record.id, record, passages, vector[None, :])
+                for record, vector in zip(records, vectors, strict=True)
+            ]
+        )
+        [hits] = await index.search([Probe(ANN, Everything(), 2, vectors[4])])
+        assert {hit.id: hit.cosine for hit in hits}[RecordId(5)] == pytest.approx(1.0, abs=1e-6)
+        assert index.stats()["plan_neighbours"] == 1
 
 
 class Log:
