@@ -131,7 +131,7 @@ class Database:
 
     async def read(self, account: str, work: Work[T]) -> T:
         """Do reading `work` that sees the rows of one account and no others, all of it in one state of the data."""
-        async with self.tenant() as connection, _together(connection, _SNAPSHOT):
+        async with self._connection(self._tenants) as connection, _together(connection, _SNAPSHOT):
             await connection.execute(
                 "SELECT set_config('contextfind.account', %s, true)", (account,)
             )
