@@ -1,7 +1,7 @@
 """Record stores of every kind, empty and gone afterwards: what the contract tests are asked of."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -38,22 +38,19 @@ async def opened(backend: str, directory: Path, *most: int) -> AsyncIterator[Sto
 @asynccontextmanager
 async def reopenable(backend: str, directory: Path, *most: int) -> AsyncIterator[Opened]:
     """Give what opens the same persistent store each time, closed behind each of them."""
-    place = databases.place() if backend == "postgres" else None
+    with ExitStack() as stack:
+        place = stack.enter_context(databases.borrowed()) if backend == "postgres" else None
 
-    @asynccontextmanager
-    async def again() -> AsyncIterator[Store]:
-        store: Store = (
-            SqliteRecordStore(await SqliteDatabase.open(directory), *most)
-            if place is None
-            else PostgresRecordStore(await PostgresDatabase.open(place), *most)
-        )
-        try:
-            yield store
-        finally:
-            await store.aclose()
+        @asynccontextmanager
+        async def again() -> AsyncIterator[Store]:
+            store: Store = (
+                SqliteRecordStore(await SqliteDatabase.open(directory), *most)
+                if place is None
+                else PostgresRecordStore(await PostgresDatabase.open(place), *most)
+            )
+            try:
+                yield store
+            finally:
+                await store.aclose()
 
-    try:
         yield again
-    finally:
-        if place is not None:
-            databases.drop(place.schema)

@@ -32,8 +32,8 @@ OF_THE_HOUSE = ("vectors", "log")
 @pytest.fixture
 async def opened() -> AsyncIterator[Opener]:
     """Return what opens the same store once more, as another process would."""
-    place = databases.place()
     async with AsyncExitStack() as stack:
+        place = stack.enter_context(databases.borrowed())
 
         async def another() -> PostgresRecordStore:
             store = PostgresRecordStore(await Database.open(place))
@@ -41,7 +41,6 @@ async def opened() -> AsyncIterator[Opener]:
             return store
 
         yield another
-    databases.drop(place.schema)
 
 
 def at(path: str) -> Uri:
@@ -191,10 +190,10 @@ async def test_a_commit_that_is_cancelled_is_whole_or_not_there_and_holds_nobody
     assert (await store.counts())["passages"] == done.position - 1
 
 
-async def test_who_waits_too_long_for_another_writer_is_told_to_try_again() -> None:
-    place = databases.place()
-    busy = PostgresRecordStore(await Database.open(place))
-    waiting = PostgresRecordStore(await Database.open(replace(place, seconds=1.0)))
+async def test_who_waits_too_long_for_another_writer_is_told_to_try_again(opened: Opener) -> None:
+    busy = await opened()
+    soon = replace(busy._database.place, seconds=1.0)
+    waiting = PostgresRecordStore(await Database.open(soon))
     held, over = asyncio.Event(), asyncio.Event()
 
     async def hold(_: AsyncConnection) -> None:
@@ -210,9 +209,7 @@ async def test_who_waits_too_long_for_another_writer_is_told_to_try_again() -> N
     over.set()
     await holding
     assert (await waiting.commit(Commit("acme", NOON, put=[draft("a")]))).position == 1
-    for store in (busy, waiting):
-        await store.aclose()
-    databases.drop(place.schema)
+    await waiting.aclose()
 
 
 async def test_a_commit_whose_connection_breaks_is_not_there_and_the_next_one_is(
