@@ -18,9 +18,8 @@ from tests.stubs.qdrant_server import QdrantServer
 
 
 @contextmanager
-def serving(home: Path, port: int = 0) -> Iterator[str]:
-    """Serve from an empty directory while the block runs; gives the address."""
-    stub = QdrantServer(home)
+def serving(stub: QdrantServer, port: int = 0) -> Iterator[str]:
+    """Serve while the block runs; gives the address. What the stub holds stays for the next time."""
     server = ThreadingHTTPServer(("127.0.0.1", port), _handler(stub))
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -31,7 +30,6 @@ def serving(home: Path, port: int = 0) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-        asyncio.run(stub.aclose())
 
 
 def _handler(stub: QdrantServer) -> type[BaseHTTPRequestHandler]:
@@ -64,7 +62,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=6333)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place, serving(Path(place), given.port) as address:
+    with (
+        tempfile.TemporaryDirectory() as place,
+        serving(QdrantServer(Path(place)), given.port) as address,
+    ):
         print(f"Qdrant's engine answers at {address}", flush=True)  # noqa: T201
         with suppress(KeyboardInterrupt):
             threading.Event().wait()
