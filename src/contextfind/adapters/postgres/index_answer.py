@@ -8,9 +8,9 @@ import numpy as np
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_schema import Tables
 from contextfind.adapters.postgres.index_scoring import Census, Weights
-from contextfind.adapters.postgres.index_search import Rows, Search, Sight, side_by_side
+from contextfind.adapters.postgres.index_search import Search, Sight, side_by_side
 from contextfind.adapters.postgres.index_snapshot import Snapshot
-from contextfind.adapters.postgres.index_statements import Asking, Statement, census
+from contextfind.adapters.postgres.index_statements import Asking, Rows, Statement, census
 from contextfind.adapters.postgres.index_values import Numbers
 from contextfind.adapters.postgres.index_words import number_of, shelves
 from contextfind.domain.scope import Scope
@@ -74,15 +74,16 @@ class Answering:
         mine = shelves(scope)
         distinct = sorted(set(terms))
         numbers = np.array([number_of(term) for term in distinct], "<u8")
-        keys = [shelf.keys(numbers).tolist() for shelf in mine]
-        asked = census(self._tables, scope, [key for some in keys for key in some])
+        keys = np.array([shelf.keys(numbers) for shelf in mine], np.int64)
+        asked = census(self._tables, scope, keys.ravel().tolist())
         [[[records, rows, vectors, drawn, passages, length, *counts]]] = self._run([asked])
-        sight = Sight(mine, passages, rows / max(records, 1), vectors, drawn)
+        sight = Sight(mine, keys, passages, rows / max(records, 1), vectors, drawn)
         if not distinct:
             return sight, None
         held: dict[int, int] = dict(zip(*counts, strict=True))
         holders = {
-            term: sum(held.get(some[at], 0) for some in keys) for at, term in enumerate(distinct)
+            term: sum(held.get(key, 0) for key in some)
+            for term, some in zip(distinct, keys.T.tolist(), strict=True)
         }
         return sight, Weights.of(terms, Census(passages, length, holders))
 

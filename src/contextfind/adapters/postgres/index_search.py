@@ -9,22 +9,19 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from contextfind.adapters.postgres.index_facts import measured
+from contextfind.adapters.postgres.index_lists import Lists, Ranked
 from contextfind.adapters.postgres.index_rules import IndexRules
-from contextfind.adapters.postgres.index_scoring import Weights, look_up
-from contextfind.adapters.postgres.index_statements import Asking, Statement
+from contextfind.adapters.postgres.index_scoring import Longs, Weights
+from contextfind.adapters.postgres.index_statements import Asking, Rows, Statement, Steps
 from contextfind.adapters.postgres.index_words import Shelf
 from contextfind.domain.filters import And, Everything, Filter, OneOf
 from contextfind.domain.records import Level
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hits, Probe
 
-Rows = list[tuple[Any, ...]]
-# Statements to be run together, sent back as the rows of each.
-Steps = Generator[list[Statement], list[Rows], Any]
 _MOST_OF_RECORD, _SPARE = 2.0, 10  # passages of one record among the nearest, and some more
+_FILTERED = 2.0
 _WIDER = 4  # times as many, when too few were records of their own
 _FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
 
@@ -33,11 +30,12 @@ _FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
 class Sight:
     """What there is: for one who asks, and altogether.
 
-    passages: that he may see. of_record: passages that a record has on average. vectors: of everybody; drawn: there
+    keys: of the terms asked for, shape (shelves, terms). passages: that he may see. of_record: passages that a record has on average. vectors: of everybody; drawn: there
     is a graph of them.
     """
 
     shelves: Sequence[Shelf]
+    keys: Longs
     passages: int
     of_record: float
     vectors: int
@@ -122,99 +120,45 @@ class Search:
         [rows] = yield [self._asking.nearest(self._probe.limit)]
         return [record for (record,) in rows]
 
+    def _telling(self, weights: Weights) -> Steps:
+        keys = self._sight.keys[_shelves(self._sight.shelves, self._probe.where)]
+        wanted, most = self._probe.limit, self._rules.postings
+        lists = Lists(self._asking, weights, keys, wanted, self._everywhere, most)
+        found = yield from lists.read(self.ways)
+        self.plans.append("words")
+        return (yield from self._cut(found))
+
     def _by_graph(self, told: str) -> Steps:
         """Return the ids of the nearest records; None when the graph knows too few that match."""
         wanted = self._probe.limit
         sight = self._sight
         share = min(1.0, sight.passages / max(sight.vectors, 1))
+        if (
+            not self._everywhere
+        ):  # how much a filter leaves is not known, and what is near to the rest finds less
+            share /= _FILTERED
         asked = int(wanted * min(_MOST_OF_RECORD, sight.of_record)) + _SPARE
         while True:
             effort = self._rules.effort(asked, share, sight.vectors)
             [rows] = yield [self._asking.neighbours(asked, effort)]
-            best: dict[int, float] = {}
-            for record, distance in rows:  # the nearest come first
-                best.setdefault(record, distance)
-            if len(best) >= wanted:
+            found = Ranked.of([row[0] for row in rows], [-row[1] for row in rows])
+            if len(found.ids) >= wanted:
                 self.ways.append(f"graph search among {told}, the nearest scored exactly")
                 self.plans.append("neighbours")
-                return (yield from self._cut(best, wanted))
+                return (yield from self._cut(found))
             if len(rows) < asked:
                 return None
             asked *= _WIDER
 
-    def _cut(self, distances: dict[int, float], wanted: int) -> Steps:
-        """Return the `wanted` records of the least numbers; of those that tie at the cut the first ones in the tree."""
-        ranked = sorted(distances.values())
-        last = ranked[min(wanted, len(ranked)) - 1]
-        sure = [record for record, distance in distances.items() if distance < last]
-        tied = [record for record, distance in distances.items() if distance == last]
+    def _cut(self, found: Ranked) -> Steps:
+        """Return the best records; of those that tie for the last places the first ones in the tree."""
+        wanted = self._probe.limit
+        sure, tied = found.cut(wanted)
         free = wanted - len(sure)
         if len(tied) > free + wanted:  # a few more are read and told apart then
             [rows] = yield [self._asking.earliest(tied, free)]
             tied = [record for (record,) in rows]
         return sure + tied
-
-    def _telling(self, weights: Weights) -> Steps:
-        """Return the ids of the best records by words."""
-        wanted = self._probe.limit
-        best: dict[int, float] = {}
-        taken = 0
-        order = [at for at in np.argsort(weights.holders, kind="stable") if weights.holders[at]]
-        shelves = _shelves(self._sight.shelves, self._probe.where)
-        read = 0
-        while (upto := self._enough(weights, order, taken, list(best.values()))) > taken:
-            free = self._rules.postings - read
-            statement = self._asking.holders(
-                _keys(weights, order[taken:upto], shelves),
-                _keys(weights, order[:taken], shelves),
-                free,
-                everywhere=self._everywhere,
-            )
-            [rows] = yield [statement]
-            scores = look_up(weights, [stream for _, stream in rows]).scores.tolist()
-            for (record, _), score in zip(rows, scores, strict=True):
-                best[record] = max(score, best.get(record, 0.0))
-            taken, read = upto, read + len(rows)
-            if len(rows) == free:
-                break
-        self.ways.append(f"words by the lists of {taken} of {len(order)} terms")
-        if read >= self._rules.postings:
-            self.ways.append("of which the beginning was read, because they are long")
-            self.plans.append("common_words")
-        self.plans.append("words")
-        if not best:
-            return []
-        return (yield from self._cut({r: -s for r, s in best.items()}, wanted))
-
-    def _enough(
-        self, weights: Weights, order: Sequence[int], taken: int, scores: Sequence[float]
-    ) -> int:
-        """Return up to which of the terms, the rarest first, passages have to be read.
-
-        Whoever has none of them scores less than the idf of all others together.
-        """
-        wanted = self._probe.limit
-        if taken == 0:
-            held = 0
-            for upto, at in enumerate(order, start=1):
-                held += int(weights.holders[at])
-                if held >= 2 * wanted:
-                    return upto
-            return len(order)
-        least = 0.0
-        if len(scores) >= wanted:
-            least = float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
-        left = float(weights.idf[order[taken:]].sum())
-        upto = taken
-        while upto < len(order) and left / weights.ceiling > least:
-            left -= float(weights.idf[order[upto]])
-            upto += 1
-        return upto
-
-
-def _keys(weights: Weights, terms: Sequence[int], shelves: Sequence[Shelf]) -> list[int]:
-    numbers = weights.numbers[list(terms)]
-    return [key for shelf in shelves for key in shelf.keys(numbers).tolist()]
 
 
 def _of_levels(where: Filter) -> bool:
@@ -222,15 +166,15 @@ def _of_levels(where: Filter) -> bool:
     return isinstance(where, Everything) or (isinstance(where, OneOf) and where.field == "level")
 
 
-def _shelves(shelves: Sequence[Shelf], where: Filter) -> list[Shelf]:
-    """Return those on which something may match: without what the filter says of levels, all."""
+def _shelves(shelves: Sequence[Shelf], where: Filter) -> list[bool]:
+    """Return on which something may match: without what the filter says of levels, on all."""
     parts = where.parts if isinstance(where, And) else (where,)
     wanted = {str(level.value) for level in Level}
     for part in parts:
         if isinstance(part, OneOf) and part.field == "level":
             wanted &= part.values
     leaf = str(Level.DETAIL.value)
-    return [s for s in shelves if (leaf in wanted if s.leaves else bool(wanted - {leaf}))]
+    return [leaf in wanted if shelf.leaves else bool(wanted - {leaf}) for shelf in shelves]
 
 
 def side_by_side(all_steps: Sequence[Steps]) -> Generator[list[Statement], list[Rows], list[Any]]:

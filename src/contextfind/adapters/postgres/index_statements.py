@@ -7,7 +7,7 @@ keys are made of whose they are, and what is found by them is read by `facts` be
 
 # ruff: noqa: S608 - names of our own tables; every value is bound
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ from contextfind.adapters.postgres.index_values import Numbers, longs
 from contextfind.domain.filters import And, Everything, Filter, Numbered, OneOf
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import SCHEME
+
+Rows = list[tuple[Any, ...]]
+# Statements to be run together, sent back as the rows of each.
+Steps = Generator[list["Statement"], list[Rows], Any]
 
 _FOLDER = f"(CASE WHEN parent IN ('', '{SCHEME}') THEN parent ELSE parent || '/' END) COLLATE \"C\""
 _TREE_ORDER = f"{_FOLDER}, name, level"
@@ -104,26 +108,32 @@ class Asking:
         return self._statement(sql, *values, effort=effort)
 
     def holders(
-        self, keys: Sequence[int], without: Sequence[int], most: int, *, everywhere: bool
+        self, sets: Sequence[Sequence[int]], without: Sequence[int], most: int, *, everywhere: bool
     ) -> Statement:
-        """Return id and stream of passages that have one of some keys, and none of others.
+        """Return id and stream of passages that have all keys of one of some sets, and none of others.
 
         everywhere: all that the scope's identity may see is asked for, so that the keys say all.
         """
-        here = self._allowed()
-        fresh = "AND NOT keys && %s::bigint[]" if without else ""
-        known = (longs(without),) if without else ()
+        single = [keys[0] for keys in sets if len(keys) == 1]
+        several = [longs(keys) for keys in sets if len(keys) > 1]
+        ways = ["keys && %s::bigint[]"] * bool(single) + ["keys @> %s::bigint[]"] * len(several)
+        values: list[object] = [*([longs(single)] if single else []), *several]
+        fresh = ""
+        if without:
+            fresh = "AND NOT keys && %s::bigint[]"
+            values.append(longs(without))
         held = f"""
             SELECT record, stream FROM {self.tables.passages}
-            WHERE keys && %s::bigint[] {fresh} LIMIT %s
+            WHERE ({" OR ".join(ways)}) {fresh} LIMIT %s
         """
         if everywhere:
-            return self._statement(held, longs(keys), *known, most)
+            return self._statement(held, *values, most)
+        here = self._allowed()
         sql = f"""
             WITH held AS MATERIALIZED ({held})
             SELECT record, stream FROM held JOIN {self.tables.entries} ON id = record WHERE {here.sql}
         """
-        return self._statement(sql, longs(keys), *known, most, *here.values)
+        return self._statement(sql, *values, most, *here.values)
 
     def earliest(self, ids: Sequence[int], wanted: int) -> Statement:
         """Return the ids of those records that stand first in the tree."""

@@ -69,7 +69,7 @@ class Upkeep:
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + self._database.place.seconds
-        while (state := await self._database.write(lambda one: self._try(one, changes))) is None:
+        while (state := await self._database.tidy(lambda one: self._try(one, changes))) is None:
             if clock() > deadline:
                 raise UnavailableError(
                     "another process has been following the log for long", {"retryable": True}
@@ -81,7 +81,7 @@ class Upkeep:
         """Draw the graph of the vectors if it is due; a process that finds another at it leaves it alone."""
         if state.drawn or state.vectors < self._rules.graph_from:
             return state
-        return await self._database.write(self._draw)
+        return await self._database.tidy(self._draw)
 
     async def tidy(self) -> int:
         """Forget the words that nobody has any more; return how many."""
@@ -92,7 +92,7 @@ class Upkeep:
             sql = f"DELETE FROM {self._tables.counts} WHERE passages <= 0"
             return (await connection.execute(sql.encode())).rowcount
 
-        return await self._database.write(work)
+        return await self._database.tidy(work)
 
     async def _try(self, connection: AsyncConnection, changes: Sequence[Change]) -> State | None:
         """Follow what is not followed yet; None when another process is about to."""

@@ -20,7 +20,7 @@ from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.domain.filters import Everything
 from contextfind.domain.records import RecordId
 from contextfind.domain.scope import Scope
-from contextfind.domain.uri import ROOT
+from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests import databases
@@ -127,6 +127,33 @@ async def test_a_long_log_is_answered_alike_through_graph_lists_and_deletes(
     stats = index.stats()
     assert stats["graph_rows"] > 0
     assert {"plan_neighbours", "plan_words"} < set(stats)
+
+
+async def test_the_best_by_words_are_exact_with_few_of_the_lists(opening: Opening) -> None:
+    rng = random.Random(9)  # noqa: S311 - data for tests
+    words = [f"w{number}" for number in range(40)]
+    weights = [1 / (number + 1) for number in range(40)]
+    texts = [" ".join(rng.choices(words, weights, k=rng.randrange(3, 20))) for _ in range(300)]
+    log = [
+        make_change(i, make_record(i, f"viking://resources/{i % 7}/{i}.md"), [text])
+        for i, text in enumerate(texts, 1)
+    ]
+    index, memory = await opening(MISERLY), MemoryIndex(SimpleTokenizer(), DIMENSION)
+    await index.follow(log)
+    await memory.follow(log)
+    narrow = Scope("acme", "ann", (Uri("viking://resources/3"),))
+    questions = [
+        ask(*rng.choices(words, k=rng.randrange(1, 9)), limit=limit, scope=scope)
+        for limit in (1, 2, 5, 20)
+        for scope in (ANN, narrow)
+        for _ in range(12)
+    ]
+    told = await index.explain(questions)
+    assert any("combinations" in line for line in told)
+    assert any("lists of 1 of" in line and "combinations" not in line for line in told)
+    for question in questions:
+        [got], [right] = await index.search([question]), await memory.search([question])
+        same(got, right)
 
 
 async def test_processes_that_follow_the_same_at_once_do_no_harm(
