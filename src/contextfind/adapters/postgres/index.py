@@ -120,10 +120,9 @@ class PostgresIndex:
         self._state = await self._upkeep.state()
         return self._state.position
 
-    @property
-    def kept(self) -> int:
-        """The position that was durable when the database was last asked."""
-        return self._state.position
+    async def kept(self) -> int:
+        """Return the position, which is durable as soon as it is told."""
+        return await self.position()
 
     async def follow(self, changes: Sequence[Change]) -> None:
         """See `SearchIndex.follow`; while another process follows, it is waited for.

@@ -53,7 +53,7 @@ class Readers:
 
     async def aclose(self) -> None:
         """Finish what was begun, and close the connections; again is harmless."""
-        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        await asyncio.to_thread(self._threads.shutdown)
         while self._open:
             self._open.pop().close()
 

@@ -189,7 +189,7 @@ async def test_what_is_gone_leaves_nothing_behind(database: Database, index: Pos
     assert [stats[name] for name in ("records", "rows", "scanned_rows")] == [0, 0, 0]
 
 
-async def test_what_is_moved_takes_neither_vector_nor_words_along(
+async def test_tags_write_no_words_and_a_move_no_vector(
     database: Database, index: PostgresIndex
 ) -> None:
     await index.follow(
@@ -300,6 +300,22 @@ async def test_vectors_too_long_for_a_graph_stand_in_it_as_half_floats(database:
         [hits] = await index.search([Probe(ANN, Everything(), 2, vectors[4])])
         assert {hit.id: hit.cosine for hit in hits}[RecordId(5)] == pytest.approx(1.0, abs=1e-6)
         assert index.stats()["plan_neighbours"] == 1
+
+
+async def test_a_connection_that_the_database_has_closed_is_replaced(
+    database: Database, index: PostgresIndex
+) -> None:
+    await index.follow([make_change(1, make_record(1), ["cache"], [1])])
+    assert len((await index.search([ask("cache")]))[0]) == 1
+    ended = f"SELECT pg_terminate_backend({pid_of(index)}, 5_000)"
+    assert await rows(database, ended) == [(True,)]
+    assert len((await index.search([ask("cache")]))[0]) == 1
+
+
+def pid_of(index: PostgresIndex) -> int:
+    """Return the process that answers the finds of an index, of which there is one."""
+    (connection,) = index._readers._open
+    return connection.info.backend_pid
 
 
 class Log:
