@@ -156,20 +156,32 @@ class Collections:
                 raise
 
 
-def _indexes() -> dict[
-    str, models.PayloadSchemaType | models.KeywordIndexParams | models.IntegerIndexParams
-]:
+def _indexes() -> dict[str, models.KeywordIndexParams | models.IntegerIndexParams]:
     """Return how each field is looked up."""
-    keyword, integer = models.KeywordIndexType.KEYWORD, models.IntegerIndexType.INTEGER
-    looked_up = models.IntegerIndexParams(type=integer, lookup=True, range=False)
-    ranged = models.IntegerIndexParams(type=integer, lookup=False, range=True)
     return {
-        fields.ACCOUNT: models.KeywordIndexParams(type=keyword, is_tenant=True),
-        **{name: models.KeywordIndexParams(type=keyword) for name in fields.KEYWORDS},
-        **{name: models.KeywordIndexParams(type=keyword, prefix=True) for name in fields.SOUGHT_IN},
-        **dict.fromkeys(fields.NUMBERS, looked_up),
-        **dict.fromkeys(fields.RANGES, ranged),
+        fields.ACCOUNT: _keyword(fields.ACCOUNT, is_tenant=True),
+        **{name: _keyword(name) for name in fields.KEYWORDS},
+        **{name: _keyword(name, prefix=True) for name in fields.SOUGHT_IN},
+        **dict.fromkeys(fields.NUMBERS, _integer(lookup=True)),
+        **dict.fromkeys(fields.RANGES, _integer(lookup=False)),
     }
+
+
+def _keyword(
+    name: str, *, is_tenant: bool = False, prefix: bool = False
+) -> models.KeywordIndexParams:
+    return models.KeywordIndexParams(
+        type=models.KeywordIndexType.KEYWORD,
+        is_tenant=is_tenant,
+        prefix=prefix,
+        enable_hnsw=name in fields.LINKED,
+    )
+
+
+def _integer(*, lookup: bool) -> models.IntegerIndexParams:
+    return models.IntegerIndexParams(
+        type=models.IntegerIndexType.INTEGER, lookup=lookup, range=not lookup, enable_hnsw=False
+    )
 
 
 def _number(name: str) -> int:

@@ -44,8 +44,9 @@ def candidates(scope: Scope, where: Filter) -> models.Filter:
 
 def within(scope: Scope) -> list[Condition]:
     """Return the conditions that `scope.allows` a record: the one place where they are made."""
-    places = sorted(target.text for target in scope.targets)
-    return [*owned(scope), _any(fields.AT, places)]
+    if ROOT in scope.targets:
+        return owned(scope)
+    return [*owned(scope), _any(fields.AT, sorted(target.text for target in scope.targets))]
 
 
 def owned(scope: Scope) -> list[Condition]:
@@ -109,7 +110,7 @@ def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911, PLR0912 - one 
         case Between():
             return _between(where)
         case Under(directory):
-            return is_(fields.AT, directory.text)
+            return _EVERYTHING if directory == ROOT else is_(fields.AT, directory.text)
         case Prefixed(prefix):
             return _prefixed(prefix)
         case Contains():
@@ -151,7 +152,7 @@ def _between(where: Between) -> Condition:
 
 def _prefixed(prefix: str) -> Condition:
     if SCHEME.startswith(prefix):
-        return is_(fields.AT, ROOT.text)
+        return _EVERYTHING
     if not _is_storable(prefix):
         return _NOTHING
     return models.FieldCondition(key=fields.URI, match=models.MatchPrefix(prefix=prefix))

@@ -21,7 +21,7 @@ NAME = "name"
 LEVEL = "level"
 CONTEXT_TYPE = "context_type"
 TAGS = "tags"
-AT = "at"  # the address itself and all above it: what `Under` asks for
+AT = "at"  # the address itself and all above it but the root: what `Under` asks for
 CREATED_AT = "created_at"  # microseconds since 1970
 UPDATED_AT = "updated_at"
 TERMS = "terms"  # the words in reading order, with repeats
@@ -31,6 +31,9 @@ POSITION = (
     "position"  # of the point that says how far the log was followed, and of those of each account
 )
 
+# Of these Qdrant links its graph for each value that many points have, so that a filter leaves it in one piece. All
+# others have few points a value, or are no filter of those who ask by meaning: their links would only take time.
+LINKED = frozenset({ACCOUNT, OWNER, CONTEXT_TYPE, TAGS, AT})
 KEYWORDS = (OWNER, PARENT, LEVEL, CONTEXT_TYPE, AT, TERMS)
 SOUGHT_IN = (URI, NAME, TAGS)  # keywords in which a part is looked for
 NUMBERS = (RECORD, ROW, LENGTH)  # looked up

@@ -11,7 +11,7 @@ from contextfind.adapters.qdrant import fields
 from contextfind.adapters.qdrant.conditions import before, is_, microseconds
 from contextfind.adapters.qdrant.words import Text, Weights, stored_weights
 from contextfind.domain.records import Level, Record
-from contextfind.domain.uri import Uri
+from contextfind.domain.uri import ROOT, Uri
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -143,6 +143,6 @@ def _of_record(record: Record) -> dict[str, Any]:
 
 def _at_and_above(uri: Uri) -> Iterator[Uri]:
     here: Uri | None = uri
-    while here is not None:
+    while here is not None and here != ROOT:
         yield here
         here = here.parent
