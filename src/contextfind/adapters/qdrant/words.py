@@ -88,7 +88,7 @@ class Asked:
         idf: dict[str, float] = {}
         known = 0.0
         for term in sorted(set(terms)):
-            holders = census.holders.get(term, 0)
+            holders = min(census.holders.get(term, 0), passages)  # they are not counted at once
             idf[term] = math.log(1 + (passages - holders + 0.5) / (holders + 0.5))
             known += idf[term] if holders else 0.0
         ceiling = sum(idf.values())

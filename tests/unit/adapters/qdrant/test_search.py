@@ -89,6 +89,11 @@ async def test_what_a_graph_passes_over_is_found_all_the_same(where: Filter) -> 
     await index.aclose()
 
 
+def test_no_word_is_worth_less_than_nothing_though_counts_were_made_at_different_times() -> None:
+    asked = Asked.of(("cache", "deploy"), Census({10: 5}, {"cache": 9, "deploy": 5}))
+    assert min(asked.idf.values()) > 0
+
+
 @pytest.mark.parametrize("mean", [MEAN_LENGTH / 9, MEAN_LENGTH, 3 * MEAN_LENGTH])
 @pytest.mark.parametrize("length", [3, 40, 2_000])
 @pytest.mark.parametrize("repeats", [1, 3])
