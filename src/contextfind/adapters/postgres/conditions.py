@@ -104,11 +104,14 @@ def below(directory: Uri, after: Uri | None = None) -> Condition:
     )
 
 
-def compiled(where: Filter, account: str, tags: str = "tags") -> Condition:
+def compiled(where: Filter, account: str, tags: str | None = "tags") -> Condition:
     """Return the condition that `domain.filters.matches` a record of an account.
 
-    What has to hold in any case is found by the table `tags`; a tag further inside is looked for in the row.
+    What has to hold in any case is found by the table `tags`; a tag further inside is looked for in the row, and all
+    are where `tags` is None: for rows that are read anyhow.
     """
+    if tags is None:
+        return _compiled(where)
     parts = where.parts if isinstance(where, And) else (where,)
     return conjunction([_tagged(part, account, tags) or _compiled(part) for part in parts])
 

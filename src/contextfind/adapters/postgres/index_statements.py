@@ -96,7 +96,7 @@ class Asking:
 
     def neighbours(self, wanted: int, effort: Effort) -> Statement:
         """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""
-        here, t = self._allowed(), self.tables
+        here, t = self._allowed(known=True), self.tables
         distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::vector')}"
         sql = f"""
             SELECT id, {distance} FROM {t.vectors} AS v
@@ -128,7 +128,7 @@ class Asking:
         """
         if everywhere:
             return self._statement(held, *values, most)
-        here = self._allowed()
+        here = self._allowed(known=True)
         sql = f"""
             WITH held AS MATERIALIZED ({held})
             SELECT record, stream FROM held JOIN {self.tables.entries} ON id = record WHERE {here.sql}
@@ -137,16 +137,17 @@ class Asking:
 
     def earliest(self, ids: Sequence[int], wanted: int) -> Statement:
         """Return the ids of those records that stand first in the tree."""
-        here = self._allowed()
+        here = self._allowed(known=True)
         sql = (
             f"SELECT id FROM {self.tables.entries} WHERE id = ANY(%s::bigint[]) AND {here.sql}"
             f" ORDER BY {_TREE_ORDER} LIMIT %s"
         )
         return self._statement(sql, longs(ids), *here.values, wanted)
 
-    def _allowed(self) -> Condition:
-        own = compiled(self.where, self.scope.account, self.tables.tags)
-        return conjunction([within(self.scope), own])
+    def _allowed(self, *, known: bool = False) -> Condition:
+        """Return the condition of scope and filter; known: of entries that are found by their ids."""
+        tags = None if known else self.tables.tags
+        return conjunction([within(self.scope), compiled(self.where, self.scope.account, tags)])
 
     def _facts(self, entries: str) -> tuple[str, tuple[object, ...]]:
         stream = "p.stream" if self.worded else "NULL::bytea"
