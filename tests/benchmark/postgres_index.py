@@ -116,6 +116,9 @@ async def run(library: Library, questions: int, schema: str) -> None:
     for name, index in (("embedded", embedded), ("exact", exact), ("postgres", postgres)):
         print(f"{name}: followed in {await fill(index, changes(library)):.1f} s", flush=True)  # noqa: T201
     await embedded.rest()
+    begun = time.perf_counter()
+    await postgres.rest()
+    print(f"postgres: graph drawn in {time.perf_counter() - begun:.1f} s")  # noqa: T201
     rules = (embedder.calibration, ScoreRules(), WalkRules())
     engines = [
         Engine(name, index, HierarchicalRetriever(index, *rules))

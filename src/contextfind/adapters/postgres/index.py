@@ -1,6 +1,7 @@
 """The door: a `SearchIndex` in the database, one for all processes."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,9 +25,12 @@ from contextfind.ports.index import ChangeLog, Dialogue, Hits, Probe, Result, St
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
+_log = logging.getLogger(__name__)
+
 # Changes at once that say that many more will come: a graph is drawn of all of them when they are there. Of 5,000
 # vectors together it takes 1.5 s, of each as it comes 9 s.
 _BULK = 1_000
+_QUIET_SECONDS = 2.0  # after the last of them
 _NEVER = 1 << 62  # vectors from which there is a graph, where it is drawn of all at once in the end
 
 
@@ -45,6 +49,7 @@ class PostgresIndex:
         self._upkeep = Upkeep(database, tables, tokenizer, rules)
         self._building = asyncio.Lock()  # one at a time
         self._state = State()
+        self._later: asyncio.Task[None] | None = None  # draws the graph
         self._closed = False
 
     @classmethod
@@ -138,8 +143,7 @@ class PostgresIndex:
                 self._check_vector(vector)
         if changes:
             self._state = await self._upkeep.follow(changes)
-            if len(changes) < _BULK:
-                self._state = await self._upkeep.draw(self._state)
+            await self._draw(bulk=len(changes) >= _BULK)
 
     async def rebuild(self, log: ChangeLog, step: Step) -> Sequence[RecordId]:
         """See `RebuildableIndex.rebuild`; another process that builds is waited for as well."""
@@ -159,7 +163,9 @@ class PostgresIndex:
         return await self._upkeep.tidy()
 
     async def rest(self) -> None:
-        """Return at once: nothing is done behind the searches."""
+        """Return when this process has no graph to draw any more."""
+        if self._later is not None:
+            await asyncio.wait([self._later])
 
     def stats(self) -> dict[str, int]:
         """Return counts for telemetry, as they were when the database was last asked.
@@ -177,14 +183,35 @@ class PostgresIndex:
             "scanned_rows": state.vectors - graphs,
             "drawn_rows": graphs,
             "rows_to_draw": 0,
-            "under_way": 0,
+            "under_way": int(self._later is not None and not self._later.done()),
             **{f"plan_{name}": count for name, count in sorted(self._plans.items())},
         }
 
     async def aclose(self) -> None:
         """See `SearchIndex.aclose`: all that was followed is durable already, and the database is not closed."""
         self._closed = True
+        if self._later is not None:
+            self._later.cancel()
+            await asyncio.gather(self._later, return_exceptions=True)
         await self._readers.aclose()
+
+    async def _draw(self, *, bulk: bool) -> None:
+        """Have the graph drawn that is due: now, or as soon as no more changes come in bulk."""
+        if self._later is not None:
+            self._later.cancel()
+            await asyncio.gather(self._later, return_exceptions=True)
+            self._later = None
+        if bulk and not self._state.drawn:
+            self._later = asyncio.create_task(self._draw_later())
+        else:
+            self._state = await self._upkeep.draw(self._state)
+
+    async def _draw_later(self) -> None:
+        await asyncio.sleep(_QUIET_SECONDS)
+        try:
+            self._state = await self._upkeep.draw(self._state)
+        except UnavailableError as fault:  # the next change has it tried again
+            _log.warning("the graph of the search index is not drawn yet: %s", fault)
 
     async def _answered(self, asked: Callable[[Answering], Result]) -> Result:
         def work(one: Snapshot) -> tuple[Result, Counter[str]]:

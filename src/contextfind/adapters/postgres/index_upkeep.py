@@ -18,6 +18,8 @@ from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
 _LOOK_SECONDS = 0.05  # between two looks whether another process has followed as far
+# For another one that follows, or draws: 100,000 vectors take it half a minute. Its lock is free when it is gone.
+_PATIENCE_SECONDS = 600.0
 _GRAPH_BYTES = 400  # of a vector in a graph beside its numbers
 _LEAST_MEMORY, _MOST_MEMORY = (
     64 << 20,
@@ -68,7 +70,7 @@ class Upkeep:
 
         """
         clock = asyncio.get_running_loop().time
-        deadline = clock() + self._database.place.seconds
+        deadline = clock() + _PATIENCE_SECONDS
         while (state := await self._database.tidy(lambda one: self._try(one, changes))) is None:
             if clock() > deadline:
                 raise UnavailableError(

@@ -284,6 +284,25 @@ async def test_another_embedder_has_tables_of_its_own_and_those_before_are_gone(
     assert len({str(name).split("_")[1] for (name,) in names}) == 1
 
 
+async def test_while_many_changes_come_no_graph_is_drawn_and_then_one_of_them_all(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextfind.adapters.postgres.index._BULK", 30)
+    monkeypatch.setattr("contextfind.adapters.postgres.index._QUIET_SECONDS", 0.01)
+    log = [
+        make_change(i, make_record(i, f"viking://resources/{i}.md"), ["x"], [i])
+        for i in range(1, 62)
+    ]
+    index = await opening(MISERLY)
+    await index.follow(log[:30])
+    assert index.stats()["graph_rows"] == 0
+    await index.rest()
+    assert (await index.position(), index.stats()["graph_rows"]) == (30, 30)
+    await index.follow(log[30:])
+    await held_to_memory(index, log, range(1))
+    assert index.stats()["graph_rows"] == 61
+
+
 async def test_vectors_too_long_for_a_graph_stand_in_it_as_half_floats(database: Database) -> None:
     rules = IndexRules(scanned=1, sorted=1, graph_from=3)
     opened = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
