@@ -55,16 +55,14 @@ class QdrantServer(httpx.AsyncBaseTransport):
         for shard in self.shards.values():
             shard.optimize()
 
-    def _result(self, method: str, parts: Sequence[str], body: Any) -> Any:  # noqa: C901, PLR0911 - one arm per call
+    def _result(self, method: str, parts: Sequence[str], body: Any) -> Any:  # noqa: PLR0911 - one arm per call
         match method, *parts:
             case "GET", "aliases":
                 return {"aliases": [_alias(a, c) for a, c in self.aliases.items()]}
             case "GET", "collections":
                 return {"collections": [{"name": name} for name in self.shards]}
             case "POST", "collections", "aliases":
-                for action in body["actions"]:
-                    made = action["create_alias"]
-                    self.aliases[made["alias_name"]] = made["collection_name"]
+                self._turn(body["actions"])
                 return True
             case "GET", "collections", name, "exists":
                 return {"exists": name in self.shards}
@@ -79,6 +77,13 @@ class QdrantServer(httpx.AsyncBaseTransport):
                 return _CALLS[method, *call](shard, body)
             case _:
                 raise AssertionError(f"nobody answers {method} {parts}")
+
+    def _turn(self, actions: Sequence[Json]) -> None:
+        for action in actions:
+            if gone := action.get("delete_alias"):
+                del self.aliases[gone["alias_name"]]
+            if made := action.get("create_alias"):
+                self.aliases[made["alias_name"]] = made["collection_name"]
 
     def _create(self, name: str, body: Json) -> bool:
         if name in self.shards:

@@ -60,7 +60,7 @@ class Collections:
         """
         if await self._target() is None:
             await self._make(f"{self.alias}-1")
-            await self._switch(f"{self.alias}-1")
+            await self._turn(f"{self.alias}-1", None)
 
     async def are_building(self) -> bool:
         """Return whether there is another collection beside the one that answers.
@@ -94,7 +94,7 @@ class Collections:
 
         """
         before = await self._target()
-        await self._switch(fresh.name)
+        await self._turn(fresh.name, before)
         if before is not None and before != fresh.name:
             with suppress(UnavailableError):  # the next rebuild removes it
                 await self._drop(before)
@@ -123,12 +123,16 @@ class Collections:
         async with answering(self.place.timeout * _MAKING):
             await self.client.delete_collection(name)
 
-    async def _switch(self, name: str) -> None:
+    async def _turn(self, name: str, before: str | None) -> None:
+        """Have the alias stand for another collection, at one stroke."""
+        steps: list[models.AliasOperations] = []
+        if before is not None:
+            gone = models.DeleteAlias(alias_name=self.alias)
+            steps.append(models.DeleteAliasOperation(delete_alias=gone))
         made = models.CreateAlias(collection_name=name, alias_name=self.alias)
+        steps.append(models.CreateAliasOperation(create_alias=made))
         async with answering(self.place.timeout * _MAKING):
-            await self.client.update_collection_aliases(
-                [models.CreateAliasOperation(create_alias=made)]
-            )
+            await self.client.update_collection_aliases(steps)
 
     async def _make(self, name: str) -> None:
         async with answering(self.place.timeout * _MAKING):

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +19,7 @@ from contextfind.domain.filters import Everything
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Probe
+from contextfind.ports.store import Change
 from tests.builders import DIMENSION, make_change, make_record, unit
 from tests.clusters import MEMORY, NOWHERE
 from tests.fakes import SimpleTokenizer
@@ -108,6 +109,25 @@ async def test_every_call_says_unavailable_in_time_and_works_again_after_it(
     await index.follow([LATER])
     [hits] = await index.search([PROBE])
     assert [hit.id for hit in hits] == [1, 2]
+    await index.aclose()
+
+
+async def test_an_index_is_built_anew_over_the_wire_while_it_answers(server: Troubled) -> None:
+    index = await open_index(server)
+    await index.follow([CHANGE, LATER])
+
+    async def log(after: int, limit: int) -> Sequence[Change]:
+        return [change for change in (CHANGE, LATER) if change.position > after][:limit]
+
+    async def step(position: int) -> None:
+        assert position == 2
+        [hits] = await index.search([PROBE])
+        assert [hit.id for hit in hits] == [1, 2]
+
+    assert await index.rebuild(log, step) == []
+    [hits] = await index.search([PROBE])
+    assert [hit.id for hit in hits] == [1, 2]
+    assert [name.rpartition("-")[2] for name in server.shards] == ["2"]
     await index.aclose()
 
 
