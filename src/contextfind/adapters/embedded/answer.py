@@ -29,7 +29,6 @@ from contextfind.adapters.embedded.words import (
     Weights,
     is_rare,
     most_telling,
-    postings_in,
 )
 from contextfind.domain.records import Matrix
 from contextfind.ports.index import Hits, Probe
@@ -193,7 +192,7 @@ class Answering:
         if known is not None:
             return known
         segment = patch.segment
-        inside = postings_in(segment, weights.spans[number], patch.reach)
+        inside = weights.inside[number][patch.part.groups.index(patch.group)]
         if is_rare(patch, inside):
             return None
         scratch = self._bench.shares(segment.rows, len(self._tallies))
@@ -245,6 +244,9 @@ def _best_of_all(ranked: Sequence[tuple[Facts, Longs, Scores]], limit: int) -> l
         return [places for _, places, _ in ranked]
     values = [scores[places] for _, places, scores in ranked]
     cut = kth_largest(np.concatenate(values), limit)
+    found = [places[mine >= cut] for (_, places, _), mine in zip(ranked, values, strict=True)]
+    if sum(map(len, found)) == limit:
+        return found
     kept = [places[mine > cut] for (_, places, _), mine in zip(ranked, values, strict=True)]
     tied = [
         (key, number, place)

@@ -87,7 +87,7 @@ class Meaning:
         found: Cosines = np.empty(len(rows), np.float32)
         for begin in range(0, len(rows), BLOCK):
             block = rows[begin : begin + BLOCK]
-            gathered = np.take(matrix, block, 0, self._buffer[: len(block)], "clip")
+            gathered = matrix.take(block, 0, self._buffer[: len(block)], "clip")
             found[begin : begin + BLOCK] = _dots(gathered, self._query)
         return found
 
@@ -103,12 +103,21 @@ class Meaning:
         segment = patch.segment
         records = walked.vectors
         if not segment.vectors_are_records:
-            records = np.searchsorted(segment.vector_start, records, side="right") - 1
+            records = segment.vector_start.searchsorted(records, side="right") - 1
         records = records[patch.holds(records)]
         if not segment.vectors_are_records:
-            _, firsts = np.unique(records, return_index=True)
-            records = records[np.sort(firsts)]
-        return np.sort(records[:wanted])
+            records = _each_once(records)
+        nearest: Longs = records[:wanted].copy()
+        nearest.sort()
+        return nearest
+
+
+def _each_once(records: Longs) -> Longs:
+    """Return records in the order they first come."""
+    order = records.argsort(kind="stable")
+    alike = records[order]
+    (again,) = (alike[1:] == alike[:-1]).nonzero()
+    return records if len(again) == 0 else np.delete(records, order[again + 1])
 
 
 def _dots(matrix: Matrix, query: Vector) -> Cosines:

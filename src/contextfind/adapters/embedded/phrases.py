@@ -48,13 +48,8 @@ class Wanted:
         first, second = (
             np.array([known[pair[side]] for pair in pairs], np.int64) for side in (0, 1)
         )
-        worth = np.array(
-            [
-                (weights.idf[one] + weights.idf[other]) / 2
-                for one, other in zip(first, second, strict=True)
-            ],
-            np.float64,
-        )
+        idf = np.array(weights.idf)
+        worth = (idf[first] + idf[second]) / 2
         digests = _digests(weights.terms)
         numbers = _paired(digests[first], digests[second])
         place = np.argsort(numbers, kind="stable")
@@ -97,12 +92,12 @@ def score_pairs(segment: Segment, asked: Wanted, rows: Longs, present: NDArray[n
         return scores
     starts, ends = segment.pair_start[rows[telling]], segment.pair_start[rows[telling] + 1]
     held = _read(segment.pairs, starts, ends)
-    which = np.minimum(asked.numbers.searchsorted(held), len(asked.numbers) - 1)
-    found = np.flatnonzero(asked.numbers[which] == held)
+    which = asked.numbers.searchsorted(held)
+    (found,) = (asked.numbers.take(which, mode="clip") == held).nonzero()
     if len(found) == 0:
         return scores
     which = which[found]
-    row_of = np.searchsorted(np.cumsum(ends - starts), found, side="right")
+    row_of = (ends - starts).cumsum().searchsorted(found, side="right")
     order = np.lexsort((asked.place[which], row_of))
     summed = np.bincount(row_of[order], asked.worth[which[order]], len(telling))
     scores[telling] = summed / asked.ceiling

@@ -36,7 +36,9 @@ def distinct(some: Sequence[NDArray[_Number]]) -> NDArray[_Number]:
 def kth_largest(scores: NDArray[np.floating], wanted: int) -> np.floating:
     """Return the smallest of the `wanted` largest scores; there must be so many."""
     place = len(scores) - wanted
-    kth: np.floating = np.partition(scores, place)[place]
+    parted = scores.copy()
+    parted.partition(place)
+    kth: np.floating = parted[place]
     return kth
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contextfind.adapters.embedded.patch import Patch
 from contextfind.adapters.embedded.postings import Longs
 from contextfind.adapters.embedded.ranking import best, distinct, kth_largest
-from contextfind.adapters.embedded.segment import Group, Segment
+from contextfind.adapters.embedded.segment import Segment
 from contextfind.adapters.embedded.sight import Part, Sight
 
 K1 = 0.7  # saturation of repeats: passages are short, what they say twice they rarely mean twice
@@ -34,7 +34,8 @@ class Weights:
     """Distinct terms in order, the idf of each, their sum, and the mean length of a passage.
 
     known: the share of the sum that belongs to terms which occur at all.
-    spans: per part of the sight, where the postings of each term lie in its segment.
+    spans: per part of the sight, where the postings of each term lie in its segment. inside: per part and group
+    of it, the piece of each posting whose rows are of that group.
     """
 
     terms: tuple[str, ...]
@@ -43,6 +44,7 @@ class Weights:
     known: float
     mean: float
     spans: tuple[Spans, ...]
+    inside: tuple[tuple[Spans, ...], ...]
 
     def norms(self, lengths: NDArray[np.integer]) -> NDArray[np.floating]:
         """Return the norm of rows of these lengths, 64 bits wide."""
@@ -53,17 +55,18 @@ def weigh(terms: Sequence[str], sight: Sight) -> Weights | None:
     """Return the weights of terms over what the caller sees; None when none of them occurs."""
     distinct = tuple(sorted(set(terms)))
     spans = tuple(tuple(map(part.segment.words.span, distinct)) for part in sight.parts)
+    inside = tuple(map(_inside, sight.parts, spans))
+    held = [(part, one) for part, some in zip(sight.parts, inside, strict=True) for one in some]
     holders = [
-        sum(_holders(part, places[number]) for part, places in zip(sight.parts, spans, strict=True))
-        for number in range(len(distinct))
+        sum(_living(part, one[number]) for part, one in held) for number in range(len(distinct))
     ]
     if not any(holders):
         return None
     rows = sight.passages
-    idf = tuple(math.log(1 + (rows - held + 0.5) / (held + 0.5)) for held in holders)
+    idf = tuple(math.log(1 + (rows - there + 0.5) / (there + 0.5)) for there in holders)
     ceiling = sum(idf)
-    known = sum(one for one, held in zip(idf, holders, strict=True) if held) / ceiling
-    return Weights(distinct, idf, ceiling, known, sight.length / rows, spans)
+    known = sum(one for one, there in zip(idf, holders, strict=True) if there) / ceiling
+    return Weights(distinct, idf, ceiling, known, sight.length / rows, spans, inside)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,29 +82,21 @@ class Looked:
 
 def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Looked:
     """Return the exact score of each of some ascending rows; terms are added in their order."""
-    scores: Scores = np.zeros(len(rows), np.float64)
     present = np.zeros((len(spans), len(rows)), np.bool_)
-    if len(rows) == 0:
-        return Looked(scores, present)
+    places = np.zeros(present.shape, np.int64)
     words = segment.words
     sought = rows.astype(words.members.dtype)  # numpy would convert the posting otherwise
-    bounds = sought[[0, -1]]
-    norms = weights.norms(segment.length[rows])
-    for number, (idf, (start, stop)) in enumerate(zip(weights.idf, spans, strict=True)):
-        if start == stop:
-            continue
-        posting = words.members[start:stop]
-        first, last = posting.searchsorted(bounds).tolist()
-        posting = posting[first : last + 1]
-        if len(posting) == 0:
-            continue
-        places = posting.searchsorted(sought)
-        (held,) = (posting.take(places, mode="clip") == sought).nonzero()
-        if len(held) == 0:
-            continue
-        repeats = words.counts[start + first + places[held]]
-        scores[held] += idf * (repeats / (repeats + norms[held]))
-        present[number, held] = True
+    for number, (start, stop) in enumerate(spans):
+        if start < stop:
+            posting = words.members[start:stop]
+            found = places[number] = posting.searchsorted(sought)
+            np.equal(posting.take(found, mode="clip"), sought, out=present[number])
+    terms, held = present.nonzero()
+    starts = np.array([start for start, _ in spans], np.int64)
+    repeats = words.counts[starts[terms] + places[present]]
+    norms = weights.norms(segment.length[rows])[held]
+    worth = np.array(weights.idf)[terms] * (repeats / (repeats + norms))
+    scores: Scores = np.bincount(held, worth, len(rows)).astype(np.float64, copy=False)
     scores /= weights.ceiling
     return Looked(scores, present)
 
@@ -126,12 +121,14 @@ class Tally:
             if first == last:
                 continue
             rows = words.members[first:last]
-            repeats = words.counts[first:last].astype(np.float32)
-            norms = weights.norms(segment.length[rows]).astype(np.float32)
-            norms += repeats
-            repeats *= np.float32(weights.idf[number] / weights.ceiling)
-            repeats /= norms
-            scratch[rows] += repeats
+            shares = words.counts[first:last].astype(np.float32)
+            norms = segment.length.take(rows).astype(np.float32)
+            norms *= K1 * B / weights.mean
+            norms += K1 * (1 - B)
+            norms += shares
+            shares /= norms
+            shares *= weights.idf[number] / weights.ceiling
+            scratch[rows] += shares
             touched.append(rows)
         return cls(scratch, touched)
 
@@ -144,11 +141,6 @@ class Tally:
     def blur(self) -> float:
         """How far a score may be off."""
         return _ROUNDING * len(self.touched)
-
-
-def postings_in(segment: Segment, spans: Spans, rows: tuple[int, int]) -> Spans:
-    """Return the parts of postings whose rows lie in a half-open range."""
-    return tuple(_within(segment, span, *rows) for span in spans)
 
 
 def is_rare(patch: Patch, inside: Spans) -> bool:
@@ -227,26 +219,21 @@ def _best_of(patch: Patch, weights: Weights, spans: Spans, rows: Longs, wanted: 
     return records[best(scores, wanted)].astype(np.int64)
 
 
-def _within(segment: Segment, span: tuple[int, int], low: int, high: int) -> tuple[int, int]:
-    """Return the part of a posting whose rows lie in a half-open range."""
-    start, stop = span
-    if start == stop:
-        return (0, 0)
-    posting = segment.words.members[start:stop]
-    bounds = np.array((low, high), posting.dtype)  # numpy would convert the posting otherwise
-    first, last = posting.searchsorted(bounds).tolist()
-    return (start + first, start + last)
+def _inside(part: Part, spans: Spans) -> tuple[Spans, ...]:
+    """Return per group the pieces of postings whose rows are of that group."""
+    segment = part.segment
+    members = segment.words.members
+    ends = [end for group in part.groups for end in group.records]
+    # Of the type of the postings: numpy would convert them otherwise.
+    bounds = segment.row_start[ends].astype(members.dtype)
+    cuts = [(members[start:stop].searchsorted(bounds) + start).tolist() for start, stop in spans]
+    return tuple(tuple((cut[at], cut[at + 1]) for cut in cuts) for at in range(0, len(ends), 2))
 
 
-def _holders(part: Part, span: tuple[int, int]) -> int:
-    """Return how many living rows that the caller sees hold the term of a posting."""
-    return sum(_holders_in(part, group, span) for group in part.groups)
-
-
-def _holders_in(part: Part, group: Group, span: tuple[int, int]) -> int:
+def _living(part: Part, span: tuple[int, int]) -> int:
+    """Return how many living rows a piece of a posting holds."""
     view = part.view
-    low, high = (int(view.segment.row_start[record]) for record in group.records)
-    start, stop = _within(view.segment, span, low, high)
+    start, stop = span
     if view.dead_rows is None:
         return stop - start
     gone = view.dead_rows[view.segment.words.members[start:stop]]
