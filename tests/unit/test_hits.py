@@ -46,3 +46,11 @@ def test_tables_are_joined_in_tree_order_with_names_and_levels_where_folders_are
         [*first, *second], key=lambda one: (one.uri.parent, one.uri.name, one.level)
     )
     assert joined.names[-1:] == ["y.md"]
+
+
+def test_tables_that_follow_each_other_are_joined_as_they_are() -> None:
+    first = [hit(1, f"{DOCS}/a/d", Level.OVERVIEW, None), hit(2, f"{DOCS}/a/x.md")]
+    second = [hit(3, "viking://user/ann/a.md"), hit(4, "viking://user/ann/b.md")]
+    joined = Hits.joined([Hits.of(first), Hits.of(second)])
+    assert list(joined) == [*first, *second]
+    assert list(joined.names) == ["d", "x.md", "a.md", "b.md"]

@@ -1,10 +1,11 @@
 """What an index found for one probe: a table of records with what each was measured at."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, compress, groupby
+from itertools import accumulate, compress, groupby, pairwise
 from typing import Any, overload
 
 import numpy as np
@@ -92,25 +93,42 @@ class Hits(Sequence[Hit]):
 
     @classmethod
     def joined(cls, tables: Sequence["Hits"]) -> "Hits":
-        """Return several tables of one probe as one, in tree order: by (folder, name, level)."""
+        """Return several tables of one probe, none empty, as one in tree order: by (folder, name, level)."""
         folders = [folder for table in tables for folder in table.folders]
         names = _Chained([table.names for table in tables])
         levels = np.concatenate([table.levels for table in tables])
+        if _follow_each_other(tables):
+            return cls._of_columns(tables, folders, names, None)
         order = sorted(range(len(folders)), key=folders.__getitem__)
         for low, high in _runs([folders[place] for place in order]):
             if names.part(order[low]) != names.part(order[high - 1]):  # one table alone is in order
                 order[low:high] = sorted(order[low:high], key=lambda at: (names[at], levels[at]))
-        places = np.array(order, np.int64)
+        return cls._of_columns(
+            tables,
+            [folders[place] for place in order],
+            _Chained([names], order),
+            np.array(order, np.int64),
+        )
+
+    @classmethod
+    def _of_columns(
+        cls,
+        tables: Sequence["Hits"],
+        folders: Sequence[str],
+        names: Sequence[str],
+        places: NDArray[np.int64] | None,
+    ) -> "Hits":
+        """Return the columns of tables one after the other, then of each the values at `places` (None: all)."""
 
         def column(name: str) -> NDArray[Any]:
             values: NDArray[Any] = np.concatenate([getattr(table, name) for table in tables])
-            return values[places]
+            return values if places is None else values[places]
 
         return cls(
             column("ids"),
-            [folders[place] for place in order],
-            _Chained([names], order),
-            levels[places],
+            folders,
+            names,
+            column("levels"),
             column("passages"),
             column("cosines"),
             column("words"),
@@ -197,6 +215,11 @@ class _Chained(Sequence[str]):
         return bisect_right(self._begins, place) - 1
 
 
+def _follow_each_other(tables: Sequence[Hits]) -> bool:
+    """Whether all of each table stands before all of the next one in tree order."""
+    return all(one.folders[-1] < other.folders[0] for one, other in pairwise(tables))
+
+
 def _runs(keys: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield where equal keys stand together, more than one."""
     low = 0
@@ -213,4 +236,5 @@ def _folder(uri: Uri) -> str:
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    known = float(value)
+    return None if math.isnan(known) else known
