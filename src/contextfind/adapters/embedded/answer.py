@@ -13,7 +13,7 @@ import numpy as np
 
 from contextfind.adapters.embedded.facts import Description, Facts, describe, measure
 from contextfind.adapters.embedded.meaning import BLOCK, Meaning
-from contextfind.adapters.embedded.patch import Patch, cut_out
+from contextfind.adapters.embedded.patch import Patch
 from contextfind.adapters.embedded.phrases import Wanted
 from contextfind.adapters.embedded.planner import told
 from contextfind.adapters.embedded.postings import Longs
@@ -163,8 +163,9 @@ class Answering:
         ]
 
     def _picks(self, asked: _Asked, probe: Probe) -> Iterator[_Pick]:
+        scope = probe.scope
         for number, part in enumerate(asked.sight.parts):
-            for patch in cut_out(part, probe.scope.targets, probe.where):
+            for patch in self._questions.patches(self._snapshot, part, scope.targets, probe.where):
                 if patch.size <= _FEW and patch.vector_count <= self._rules.exact_below:
                     yield self._whole(asked, number, patch)
                 else:

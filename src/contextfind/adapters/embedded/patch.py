@@ -15,7 +15,8 @@ from contextfind.adapters.embedded.sight import Part
 from contextfind.domain.filters import Filter
 from contextfind.domain.uri import ROOT, Uri
 
-_MANY = 10_000  # records whose membership is asked at once: from here on a table costs less than a bitmap
+# A table of so many records costs as much as looking one of them up in a bitmap, and it is there for the next time.
+_SCATTERED = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,12 +38,10 @@ class Patch:
         """Where the candidates lie."""
         return self.part.view.segment
 
-    @cached_property
+    @property
     def records(self) -> Longs:
         """The candidates, ascending."""
-        if self.found is None:
-            return np.arange(self.low, self.high)
-        return numbers_of(self.found)
+        return np.arange(self.low, self.high) if self.found is None else self._numbers
 
     @property
     def size(self) -> int:
@@ -92,7 +91,7 @@ class Patch:
         """Return which of the records are candidates."""
         if self.found is None:
             return (self.low <= records) & (records < self.high)
-        if len(records) >= _MANY:
+        if "_table" in self.__dict__ or len(records) * _SCATTERED >= self.high - self.low:
             inside = (self.low <= records) & (records < self.high)
             return inside & self._table.take(records - self.low, mode="clip")
         known = numbers_of(bitmap_of(records) & self.found)
@@ -101,6 +100,10 @@ class Patch:
         places = np.minimum(known.searchsorted(records), len(known) - 1)
         held: NDArray[np.bool_] = known[places] == records
         return held
+
+    @cached_property
+    def _numbers(self) -> Longs:
+        return np.arange(0) if self.found is None else numbers_of(self.found)
 
     @cached_property
     def _table(self) -> NDArray[np.bool_]:

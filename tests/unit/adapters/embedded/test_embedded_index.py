@@ -10,7 +10,7 @@ from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.shelf import Maker, Shelf
 from contextfind.adapters.embedded.upkeep import Workshop
 from contextfind.domain.errors import UnavailableError
-from contextfind.domain.filters import Everything, Tagged
+from contextfind.domain.filters import Everything, Not, OneOf, Tagged
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Dialogue, Probe
@@ -57,6 +57,21 @@ async def test_without_graphs_it_scans_and_answers_the_same() -> None:
     assert drawn.stats()["plan_neighbours"] == 1
     await plain.aclose()
     await drawn.aclose()
+
+
+async def test_what_is_kept_of_a_large_filter_is_forgotten_with_the_state_it_was_of() -> None:
+    index = await opened(None, IndexRules(exact_below=0, graphs=False))
+    await index.follow(changes(1_500))
+    tagged = replace(QUESTION, where=Not(OneOf("name", frozenset({"000.md"}))), limit=1_500)
+    for last in (1_500, 1_499):  # asked twice: the second answer is made of what the first one kept
+        found = [{hit.id for hit in (await index.search([tagged]))[0]} for _ in range(2)]
+        assert found == [set(range(1, last + 1))] * 2
+        await index.follow([make_removal(2_000, last)])
+    assert (
+        len((await index.search([replace(tagged, scope=replace(tagged.scope, account="b"))]))[0])
+        == 0
+    )
+    await index.aclose()
 
 
 async def test_a_graph_is_read_back_and_not_drawn_again(tmp_path: Path) -> None:
