@@ -383,6 +383,30 @@ async def test_it_is_built_anew_beside_itself_while_it_answers_and_is_followed(
         await held_to_memory(index, [*changes, *more], range(2))
 
 
+async def test_searches_go_on_while_new_tables_take_the_place_of_the_old(
+    database: Database, index: PostgresIndex
+) -> None:
+    changes = random_log(random.Random(6), 40)  # noqa: S311 - data for tests
+    await index.follow(changes)
+    before = [list(hits) for hits in await index.search(some_probes(1))]
+    done = False
+
+    async def search(one: PostgresIndex) -> int:
+        rounds = 0
+        while not done:
+            assert [list(hits) for hits in await one.search(some_probes(1))] == before
+            assert await one.position() == changes[-1].position
+            rounds += 1
+        return rounds
+
+    async with another(database) as other:
+        searching = [asyncio.create_task(search(one)) for one in (index, other, other)]
+        for _ in range(5):
+            await index.rebuild(Log(changes), step)
+        done = True
+        assert min(await asyncio.gather(*searching)) > 0
+
+
 async def test_a_rebuild_names_the_records_whose_vectors_are_damaged(index: PostgresIndex) -> None:
     good = make_change(1, make_record(1, "viking://resources/a.md"), ["cache"], [1])
     await index.follow(
