@@ -21,6 +21,7 @@ from contextfind.adapters.sqlite import database, schema
 from contextfind.cli.main import main
 from contextfind.ports.fault_points import FaultPoint, watch
 from tests.processes import ServerProcess
+from tests.schemas import storage_environment
 
 _FORKING = multiprocessing.get_context("forkserver")
 _FORKING.set_forkserver_preload(["contextfind.cli.serving", "contextfind.cli.transferring"])
@@ -164,6 +165,7 @@ class ForkedServer(ServerProcess):
         """Start and return at once."""
         arguments = ["serve", *self._arguments, "--data", str(self.data), "--port", str(self.port)]
         output = Handle(self._output.fileno())
+        environment = {**storage_environment(self.data), **(environment or {})}
         self.process = Program(arguments, output, environment, before)  # type: ignore[assignment]
         return self
 

@@ -67,8 +67,8 @@ class EmbeddingWorker:
         """Work until cancelled."""
         pause = _PATIENCE[0]
         while True:
-            position = await self._store.position()
             try:
+                position = await self._store.position()
                 found = await self._embed_some()
             except _RefusedError as refusal:
                 self._give_in(refusal)

@@ -87,14 +87,13 @@ class Follower:
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        self._target = await self._store.position()
-        self._there = await self._index.position()
-        loop = asyncio.get_running_loop()
+        loop, begun = asyncio.get_running_loop(), False
         while True:
-            if self._there >= self._target:
-                self._caught_up.set()
             began = loop.time()
             try:
+                begun = begun or await self._begin()
+                if self._there >= self._target:
+                    self._caught_up.set()
                 moved = await self._step()
             except UnavailableError as fault:
                 self._fault = f"does not follow: {fault}"
@@ -110,6 +109,12 @@ class Follower:
                 await asyncio.sleep(min(loop.time() - began, _REST_SECONDS))
             elif not moved:
                 await self._store.wait_beyond(self._there)
+
+    async def _begin(self) -> bool:
+        """Learn where the log and the index stand."""
+        self._target = await self._store.position()
+        self._there = await self._index.position()
+        return True
 
     @property
     def _most(self) -> int:

@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 import pytest
@@ -221,3 +222,29 @@ async def test_a_session_deleted_meanwhile_ends_its_job() -> None:
         assert job.state is JobState.COMPLETED
         assert job.result is not None
         assert (job.result["archive_uri"], job.result["note"]) == (None, "no archive waited")
+
+
+class Overtaken(MemorySessionStore):
+    """Archives once more, as another process might, while somebody looks which archives wait."""
+
+    looks = 0
+
+    async def archives(
+        self, identity: Identity, session_id: str, limit: int | None = None
+    ) -> Sequence[Archive]:
+        self.looks += 1
+        if self.looks == 2:
+            await self.archive(identity, session_id, 0, NOON)
+        return await super().archives(identity, session_id, limit)
+
+
+async def test_an_archive_that_comes_meanwhile_is_left_to_the_job_that_it_has() -> None:
+    async with office() as here:
+        here.sessions = Overtaken()
+        here.open()
+        await here.say("one", "two")
+        await here.commit(keep=1)
+        first, second = await here.archives()
+        assert (first.state, second.state) == (ArchiveState.DONE, ArchiveState.PENDING)
+        kinds = [job.kind for job in await here.jobs.list(ANN, 10)]
+        assert kinds == ["session_commit"]  # none that would try again later

@@ -22,10 +22,14 @@ class Bell:
     """Listens on a connection of its own, which is also what tells other processes that this one lives.
 
     position: where the log stood when it last heard of it; it never goes back. keep: see `Presence.keep`.
+    lost: told when the connection has broken.
     """
 
-    def __init__(self, connect: Connect, channel: str, keep: Keep) -> None:
+    def __init__(
+        self, connect: Connect, channel: str, keep: Keep, lost: Callable[[], None]
+    ) -> None:
         self._connect = connect
+        self._lost = lost
         self._keep = keep
         self._channel = channel
         self._position = 0
@@ -71,12 +75,16 @@ class Bell:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _listen(self) -> None:
+        told = ""
         while True:
             try:
                 with translated():
                     await self._hear()
             except ContextFindError as fault:
-                _log.warning("does not hear of other processes' writes, trying again: %s", fault)
+                self._lost()
+                if str(fault) != told:
+                    told = str(fault)
+                    _log.warning("does not hear of other processes' writes, trying again: %s", told)
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _hear(self) -> None:

@@ -6,7 +6,7 @@ process does not know: another process may have one of its own, or build one. An
 at 0; `forgotten` tells where that is.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 
@@ -52,6 +52,11 @@ _SIZE = (
     "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class"
     " WHERE relnamespace = %s::regnamespace AND relkind = 'r'"
 )
+_PARTS = (
+    "SELECT CASE WHEN relname ~ '^index_[0-9a-f]{10}_' THEN 'index' ELSE 'database' END,"
+    " sum(pg_total_relation_size(oid))::bigint FROM pg_class"
+    " WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND relname <> 'blobs' GROUP BY 1"
+)
 
 
 class PostgresCompaction:
@@ -81,6 +86,15 @@ class PostgresCompaction:
     def note_followed(self, position: int) -> None:
         """Learn that the index stands at least at a log position, or will begin at 0."""
         self._followed = position
+
+    async def sizes(self) -> Mapping[str, float]:
+        """Return the bytes on disk of the tables, those of the index apart; bodies do not count."""
+
+        async def work(connection: AsyncConnection) -> Mapping[str, float]:
+            cursor = await connection.execute(_PARTS, (self._database.place.schema,))
+            return {str(part): float(size) for part, size in await cursor.fetchall()}
+
+        return await self._database.glance(work)
 
     async def rewrite(self) -> Swept:
         """Write all tables anew, as dense as they can be, and have the planner look at them; everybody waits.

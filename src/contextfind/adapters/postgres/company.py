@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import blake2b
 
+import psycopg
 from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT, Database
@@ -99,13 +100,23 @@ class PostgresCompany:
         function = "pg_try_advisory_lock" if exclusive else "pg_try_advisory_lock_shared"
         async with self._using:
             with translated():
-                if self._connection is None or self._connection.closed:
-                    self._connection = await AsyncConnection.connect(
-                        self._database.place.conninfo(EVERY_ACCOUNT), autocommit=True
+                try:
+                    cursor = await (await self._connected()).execute(
+                        f"SELECT {function}(%s)", (number,)
                     )
-                cursor = await self._connection.execute(f"SELECT {function}(%s)", (number,))
+                except psycopg.OperationalError:  # it was dead, and what was held on it is gone
+                    cursor = await (await self._connected()).execute(
+                        f"SELECT {function}(%s)", (number,)
+                    )
                 row = await cursor.fetchone()
         return row is not None and bool(row[0])
+
+    async def _connected(self) -> AsyncConnection:
+        if self._connection is None or self._connection.closed:
+            self._connection = await AsyncConnection.connect(
+                self._database.place.conninfo(EVERY_ACCOUNT), autocommit=True
+            )
+        return self._connection
 
     async def _free(self, locks: Sequence[_Lock]) -> None:
         async with self._using:

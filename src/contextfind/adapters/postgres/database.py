@@ -1,15 +1,16 @@
 """A schema of a PostgreSQL database, opened; shared by all stores that live in it."""
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg_pool import AsyncConnectionPool
 
 from contextfind.adapters.postgres.bell import Bell
+from contextfind.adapters.postgres.connections import Connections
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import Presence
@@ -36,13 +37,14 @@ class Database:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._house = _pool(place, EVERY_ACCOUNT)
-        self._tenants = _pool(place, "")
+        self._house = Connections(place, EVERY_ACCOUNT)
+        self._tenants = Connections(place, "")
         self.presence = Presence(place.schema)
-        self.bell = Bell(self._listener, channel(place.schema), self.presence.keep)
+        self.bell = Bell(self._listener, channel(place.schema), self.presence.keep, self._suspect)
         self.writes = 0
         self._writer = lock_number(place.schema, "writer")
         self._closed = False
+        self._under_way: set[asyncio.Task[Any]] = set()
 
     @classmethod
     async def open(cls, place: Place) -> "Database":
@@ -84,12 +86,16 @@ class Database:
 
     async def tidy(self, work: Work[T]) -> T:
         """Do what `write` does, uncounted: for what nobody has asked for."""
-        async with self._connection(self._house) as connection:
-            async with connection.transaction():
-                done = await work(connection)
-                reached(FaultPoint.BEFORE_COMMIT)
-            reached(FaultPoint.AFTER_COMMIT)
-            return done
+
+        async def done() -> T:
+            async with self._connection(self._house) as connection:
+                async with connection.transaction():
+                    result = await work(connection)
+                    reached(FaultPoint.BEFORE_COMMIT)
+                reached(FaultPoint.AFTER_COMMIT)
+                return result
+
+        return await self._apart(done())
 
     async def commit(self, work: Work[T]) -> T:
         """Do what `write` does, as the only one of all processes that writes the log.
@@ -107,35 +113,57 @@ class Database:
         Its statements go out together up to the next one whose rows are fetched: every round trip is one in which
         all other writers wait. So `rowcount` says nothing before a fetch.
         """
-        async with self._connection(self._house) as connection:
-            async with _together(connection, "BEGIN"):
-                await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
-                done = await work(connection)
-                told = (self.bell.position, channel(self.place.schema))
-                row = await (await connection.execute(_TELL, told)).fetchone()
-                reached(FaultPoint.BEFORE_COMMIT)
-            reached(FaultPoint.AFTER_COMMIT)
-        if row is not None:
-            self.bell.ring(int(row[0]))
-        return done
+
+        async def done() -> T:
+            async with self._connection(self._house) as connection:
+                async with _together(connection, "BEGIN"):
+                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
+                    result = await work(connection)
+                    told = (self.bell.position, channel(self.place.schema))
+                    row = await (await connection.execute(_TELL, told)).fetchone()
+                    reached(FaultPoint.BEFORE_COMMIT)
+                reached(FaultPoint.AFTER_COMMIT)
+            if row is not None:
+                self.bell.ring(int(row[0]))
+            return result
+
+        return await self._apart(done())
 
     async def house(self, work: Work[T]) -> T:
         """Do reading `work` that sees every account, all of it in one state of the data."""
-        async with self._connection(self._house) as connection, _together(connection, _SNAPSHOT):
-            return await work(connection)
+
+        async def done() -> T:
+            async with (
+                self._connection(self._house) as connection,
+                _together(connection, _SNAPSHOT),
+            ):
+                return await work(connection)
+
+        return await self._apart(done())
 
     async def glance(self, work: Work[T]) -> T:
         """Do reading `work` of one statement that sees every account: half the round trips of `house`."""
-        async with self._connection(self._house) as connection:
-            return await work(connection)
+
+        async def done() -> T:
+            async with self._connection(self._house) as connection:
+                return await work(connection)
+
+        return await self._apart(done())
 
     async def read(self, account: str, work: Work[T]) -> T:
         """Do reading `work` that sees the rows of one account and no others, all of it in one state of the data."""
-        async with self._connection(self._tenants) as connection, _together(connection, _SNAPSHOT):
-            await connection.execute(
-                "SELECT set_config('contextfind.account', %s, true)", (account,)
-            )
-            return await work(connection)
+
+        async def done() -> T:
+            async with (
+                self._connection(self._tenants) as connection,
+                _together(connection, _SNAPSHOT),
+            ):
+                await connection.execute(
+                    "SELECT set_config('contextfind.account', %s, true)", (account,)
+                )
+                return await work(connection)
+
+        return await self._apart(done())
 
     async def aclose(self) -> None:
         """Close all connections; closing twice is harmless."""
@@ -143,16 +171,34 @@ class Database:
             return
         self._closed = True
         await self.bell.aclose()
-        await self._house.close()
-        await self._tenants.close()
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+        await self._house.aclose()
+        await self._tenants.aclose()
+
+    async def _apart(self, work: Coroutine[None, None, T]) -> T:
+        """Have work done to its end, also for a caller who is cancelled: he does not wait for the database then."""
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: "asyncio.Task[Any]") -> None:
+        self._under_way.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever was to hear of it may be gone
 
     @asynccontextmanager
-    async def _connection(self, pool: AsyncConnectionPool) -> AsyncIterator[AsyncConnection]:
+    async def _connection(self, connections: Connections) -> AsyncIterator[AsyncConnection]:
         if self._closed:
             raise UnavailableError("the store is closed")
-        with translated():
-            async with pool.connection() as connection:
-                yield connection
+        async with connections.lent() as connection:
+            yield connection
+
+    def _suspect(self) -> None:
+        """Have all connections looked at: that of the bell has broken."""
+        self._house.suspect()
+        self._tenants.suspect()
 
     async def _listener(self) -> psycopg.AsyncConnection:
         return await AsyncConnection.connect(self.place.conninfo(EVERY_ACCOUNT), autocommit=True)
@@ -182,15 +228,3 @@ async def _together(connection: AsyncConnection, begin: str) -> AsyncIterator[No
         with contextlib.suppress(psycopg.Error):  # a broken connection has nothing to undo
             await connection.rollback()
         raise
-
-
-def _pool(place: Place, account: str) -> AsyncConnectionPool:
-    return AsyncConnectionPool(
-        place.conninfo(account),
-        min_size=1,
-        max_size=place.connections,
-        timeout=place.seconds,
-        open=False,
-        kwargs={"autocommit": True},
-        name=f"contextfind-{'house' if account else 'tenants'}",
-    )
