@@ -142,7 +142,9 @@ class Archivist:
         fresh = await self.quote_waiting(identity, session_id)
         open_ = await self.waiting(identity, session_id)
         numbers = {one.number for one in fresh}
-        quoted = [one for one in open_ if one.state is ArchiveState.DONE]  # others came just now, with a job
+        quoted = [
+            one for one in open_ if one.state is ArchiveState.DONE
+        ]  # others came just now, with a job
         earlier = [one for one in quoted if one.number not in numbers][:_RETRIED]
         done: list[Done] = []
         for at, archive in enumerate([*fresh, *earlier]):
