@@ -65,7 +65,7 @@ class Connections:
         with translated():
             async with self._pool.connection() as connection:
                 try:
-                    with self._bounded(connection, self._work_seconds):
+                    with bounded(connection, self._work_seconds):
                         yield connection
                 except psycopg.OperationalError:
                     if connection.closed:
@@ -78,21 +78,22 @@ class Connections:
         now = asyncio.get_running_loop().time()
         if proven > self._suspected and now - proven < _FRESH_SECONDS:
             return
-        with self._bounded(connection, self._look_seconds):
+        with bounded(connection, self._look_seconds):
             await AsyncConnectionPool.check_connection(connection)
         self._proven[connection] = now
 
-    @contextmanager
-    def _bounded(self, connection: AsyncConnection, seconds: float) -> Iterator[None]:
-        """Break the connection when what is done on it takes too long: its other end may be gone without a word.
 
-        The server ends statements sooner. Cancelling would not do: the driver then waits for the server.
-        """
-        watch = asyncio.get_running_loop().call_later(seconds, _break, connection)
-        try:
-            yield
-        finally:
-            watch.cancel()
+@contextmanager
+def bounded(connection: AsyncConnection, seconds: float) -> Iterator[None]:
+    """Break the connection when what is done on it takes too long: its other end may be gone without a word.
+
+    The server ends statements sooner. Cancelling would not do: the driver then waits for the server.
+    """
+    watch = asyncio.get_running_loop().call_later(seconds, _break, connection)
+    try:
+        yield
+    finally:
+        watch.cancel()
 
 
 def _break(connection: AsyncConnection) -> None:

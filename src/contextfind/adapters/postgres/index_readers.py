@@ -18,11 +18,10 @@ from psycopg.pq import TransactionStatus
 
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.index_snapshot import Snapshot, snapshot
-from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.postgres.place import SEARCHES, Place
 from contextfind.domain.errors import StoreDownError
 
 T = TypeVar("T")
-_MOST = 4  # more of them take turns with the interpreter
 _NOBODY = ""  # whose rows a connection sees until it is told
 
 
@@ -31,7 +30,7 @@ class Readers:
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._threads = ThreadPoolExecutor(min(_MOST, place.connections), "index-search")
+        self._threads = ThreadPoolExecutor(min(SEARCHES, place.connections), "index-search")
         self._own = threading.local()
         self._open: set[Connection] = set()
 

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass
 
-from psycopg import conninfo
+from psycopg import ProgrammingError, conninfo
+
+from contextfind.domain.errors import ConfigError
+
+SEARCHES = 4  # of one process at a time, in threads; more of them take turns with the interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +14,7 @@ class Place:
     """A schema of a database.
 
     dsn: a libpq connection string or URL. schema: lower-case letters, digits and underscores; it is made when it is
-    not there. connections: at most so many of this process, besides the one that listens. seconds: of one statement,
+    not there. connections: at most so many in each of the two pools of this process. seconds: of one statement,
     of waiting for a free connection or for a lock each.
     """
 
@@ -18,6 +22,21 @@ class Place:
     schema: str = "contextfind"
     connections: int = 8
     seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        """Refuse a connection string that libpq cannot read; it may hold a password, so nothing of it is told."""
+        try:
+            conninfo.conninfo_to_dict(self.dsn)
+        except ProgrammingError:
+            raise ConfigError(
+                "storage.dsn is no connection string; it is spelled postgresql://user:password@host:5432/name, "
+                "with %40 for an @ in the password, or as host=… user=… password=… dbname=…"
+            ) from None
+
+    @property
+    def most_connections(self) -> int:
+        """How many one process may open: both pools, the searches, the bell, the locks."""
+        return 2 * self.connections + min(SEARCHES, self.connections) + 2
 
     def conninfo(self, account: str) -> str:
         """Return how to connect; `account`: whose rows statements see unless a transaction says otherwise."""
