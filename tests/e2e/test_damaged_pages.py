@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME
-from contextfind.cli.checks import Verdict
 from contextfind.cli.deep import check_data
 from contextfind.domain.errors import DamagedError
+from contextfind.wiring.findings import Verdict
 from tests.api.living import Tenant, Town, town
 from tests.damage import PAGE
 

@@ -4,8 +4,6 @@ import os
 import shutil
 import tempfile
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 
 from contextfind.adapters.files.lock import DirectoryLock
@@ -20,6 +18,7 @@ from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.ports import Message
 from contextfind.wiring import House
+from contextfind.wiring.findings import Finding, Verdict
 from contextfind.wiring.models import Switchboard, open_chat, open_reranker, planner_settings
 
 GIB = 1024**3
@@ -30,33 +29,6 @@ MODEL_SECONDS = 60.0  # a local model loads in seconds; a remote one must answer
 _WORDS = "The harbour crane lifts containers."
 _SAY = "Answer with the word ready and nothing else."
 _WORDY = 1_000  # tokens; some models think aloud before they say a word
-
-
-class Verdict(Enum):
-    """How a thing is."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, how it is, what was seen, and what to do about it."""
-
-    what: str
-    verdict: Verdict
-    line: str
-    next_step: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        """Return it for a program."""
-        return {
-            "what": self.what,
-            "verdict": self.verdict.value,
-            "line": self.line,
-            "next_step": self.next_step,
-        }
 
 
 def check_surroundings(settings: Settings) -> list[Finding]:

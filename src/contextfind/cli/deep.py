@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from contextfind.adapters.sqlite.database import FILE_NAME
-from contextfind.cli.checks import Finding, Verdict
 from contextfind.cli.progress import progress
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError
+from contextfind.wiring.findings import Finding, Verdict
 from contextfind.wiring.inspection import Grade, Inspection
 
 _VERDICTS: Mapping[Grade, Verdict] = {

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from contextfind.cli.checks import Verdict
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.doctor import examined, show_findings
 from contextfind.cli.init_survey import Model, Survey, survey
 from contextfind.cli.screen import complain, say
 from contextfind.config.load import HERE
 from contextfind.config.storage import StorageSettings
+from contextfind.wiring.findings import Verdict
 
 KEY_NAME = "CONTEXTFIND_API_KEY"
 LOCAL = Model("embedding", "local", "", provider="local", here=True)

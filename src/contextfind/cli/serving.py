@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from contextfind import __version__
-from contextfind.cli.checks import Verdict, check_directory
+from contextfind.cli.checks import check_directory
 from contextfind.cli.complaint import Complaint, ExitCode
 from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
 from contextfind.cli.logs import logs_written
@@ -21,6 +21,7 @@ from contextfind.client import DEFAULT_URL
 from contextfind.config.load import Loaded
 from contextfind.config.model import ServerSettings, Settings, is_loopback
 from contextfind.wiring.backends import shown_place
+from contextfind.wiring.findings import Verdict
 
 SHORTEST_KEY = 16  # characters: 90 bits when letters and digits are random; a word is far shorter
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened on

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.cli.checks import (
-    Verdict,
     check_chats,
     check_directory,
     check_disk,
@@ -15,6 +14,7 @@ from contextfind.cli.checks import (
 )
 from contextfind.config.load import load_settings
 from contextfind.config.model import Settings
+from contextfind.wiring.findings import Verdict
 from tests.stubs.chat import FORBIDDEN, stub_chat
 from tests.stubs.reranker import stub_reranker
 from tests.unit.cli.calling import call

@@ -13,7 +13,6 @@ import pytest
 
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.adapters.sqlite.database import FILE_NAME
-from contextfind.cli.checks import Finding, Verdict
 from contextfind.cli.deep import check_data
 from contextfind.config.load import load_settings
 from contextfind.config.model import Settings
@@ -21,6 +20,7 @@ from contextfind.config.storage import StorageSettings
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
+from contextfind.wiring.findings import Finding, Verdict
 from tests.damage import cut, flip, spoil_pages
 from tests.unit.cli.calling import call
 
