@@ -71,11 +71,11 @@ class Lists:
         by_rarity = np.argsort(self.weights.holders, kind="stable")
         known = [int(at) for at in by_rarity if self.weights.holders[at]]
         rare = self._rare(known)
-        found, whole = yield from self._held([[at] for at in rare], [], self.most)
+        found, whole = yield from self._held([[at] for at in rare])
         rest = [at for at in known if at not in rare]
         sets = self._combinations(rest, found.least(self.wanted))
         if sets:
-            more, all_read = yield from self._held(sets, rare, self.most)
+            more, all_read = yield from self._held(sets)
             found, whole = found.with_others(more), whole and all_read
         told = f" and {len(sets)} combinations of the others" if sets else ""
         ways.append(f"words by the lists of {len(rare)} of {len(known)} terms{told}")
@@ -89,19 +89,18 @@ class Lists:
         enough = int(counts.searchsorted(_ENOUGH * self.wanted)) + 1
         return list(known[:enough])
 
-    def _held(self, sets: Sequence[Sequence[int]], without: Sequence[int], most: int) -> Steps:
-        """Return who holds all terms of one of some sets and none of others, and whether these are all."""
+    def _held(self, sets: Sequence[Sequence[int]]) -> Steps:
+        """Return who holds all terms of one of some sets, and whether these are all."""
         statement = self.asking.holders(
             [keys for terms in sets for keys in self._keys(terms)],
-            [key for keys in self._keys(without) for key in keys],
-            most,
+            self.most,
             everywhere=self.everywhere,
         )
         [rows] = yield [statement]
         looked = look_up(self.weights, [stream for _, stream in rows])
         found = Ranked.of([record for record, _ in rows], looked.scores.tolist())
         bound = sum(min(int(self.weights.holders[at]) for at in terms) for terms in sets)
-        return found, bound <= most or (self.everywhere and len(rows) < most)
+        return found, bound <= self.most or (self.everywhere and len(rows) < self.most)
 
     def _keys(self, terms: Sequence[int]) -> list[list[int]]:
         """Return the keys of some terms on each shelf."""

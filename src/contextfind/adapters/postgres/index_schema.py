@@ -16,7 +16,6 @@ from contextfind.adapters.postgres.schema import guarded
 
 RECIPE = 1  # what is written and how; another number makes all indexes anew
 _BESIDE = "_new"
-_WIDEST = 2_000  # numbers of a vector in a graph; longer ones stand in it as half floats
 _INLINE = 8_160  # bytes of a row that lie in one piece: what a question reads is not put together from parts
 # As pgvector has them. With breadth 160 they find what `tests/benchmark/postgres_index.py` says.
 _LINKS, _CARE = 16, 64
@@ -95,8 +94,11 @@ class Tables:
         return f"{self.prefix}_graph"
 
     def drawn(self, vector: str) -> str:
-        """Return a vector as the graph has it."""
-        return vector if self.dimension <= _WIDEST else f"({vector}::halfvec({self.dimension}))"
+        """Return a vector as the graph has it: as half floats, so that twice as many fit into memory.
+
+        Who is nearest is told by the whole numbers again, among those that the graph has found.
+        """
+        return f"({vector}::halfvec({self.dimension}))"
 
 
 def statements(tables: Tables) -> tuple[str, ...]:
@@ -189,10 +191,9 @@ def _vectors(t: Tables) -> tuple[str, ...]:
 
 def drawing(tables: Tables) -> str:
     """Return what draws the graph of the vectors that are there; later ones are added as they come."""
-    kind = "halfvec_ip_ops" if tables.dimension > _WIDEST else "vector_ip_ops"
     return (
         f"CREATE INDEX IF NOT EXISTS {tables.graph} ON {tables.vectors} USING hnsw"
-        f" ({tables.drawn('vector')} {kind}) WITH (m = {_LINKS}, ef_construction = {_CARE})"
+        f" ({tables.drawn('vector')} halfvec_ip_ops) WITH (m = {_LINKS}, ef_construction = {_CARE})"
     )
 
 

@@ -97,20 +97,17 @@ class Asking:
     def neighbours(self, wanted: int, effort: Effort) -> Statement:
         """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""
         here, t = self._allowed(known=True), self.tables
-        distance = f"{t.drawn('v.vector')} <#> {t.drawn('%s::vector')}"
         sql = f"""
-            SELECT id, {distance} FROM {t.vectors} AS v
+            SELECT id, v.vector <#> %s::vector FROM {t.vectors} AS v
             JOIN {t.holders} AS h ON h.number = v.number JOIN {t.entries} ON id = h.record
             WHERE {here.sql}
-            ORDER BY {distance} FETCH FIRST %s ROWS WITH TIES
+            ORDER BY {t.drawn("v.vector")} <#> {t.drawn("%s::vector")} FETCH FIRST %s ROWS WITH TIES
         """
         values = (self.vector, *here.values, self.vector, wanted)
         return self._statement(sql, *values, effort=effort)
 
-    def holders(
-        self, sets: Sequence[Sequence[int]], without: Sequence[int], most: int, *, everywhere: bool
-    ) -> Statement:
-        """Return id and stream of passages that have all keys of one of some sets, and none of others.
+    def holders(self, sets: Sequence[Sequence[int]], most: int, *, everywhere: bool) -> Statement:
+        """Return id and stream of passages that have all keys of one of some sets.
 
         everywhere: all that the scope's identity may see is asked for, so that the keys say all.
         """
@@ -118,13 +115,9 @@ class Asking:
         several = [longs(keys) for keys in sets if len(keys) > 1]
         ways = ["keys && %s::bigint[]"] * bool(single) + ["keys @> %s::bigint[]"] * len(several)
         values: list[object] = [*([longs(single)] if single else []), *several]
-        fresh = ""
-        if without:
-            fresh = "AND NOT keys && %s::bigint[]"
-            values.append(longs(without))
         held = f"""
             SELECT record, stream FROM {self.tables.passages}
-            WHERE ({" OR ".join(ways)}) {fresh} LIMIT %s
+            WHERE {" OR ".join(ways)} LIMIT %s
         """
         if everywhere:
             return self._statement(held, *values, most)

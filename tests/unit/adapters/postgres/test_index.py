@@ -303,7 +303,7 @@ async def test_while_many_changes_come_no_graph_is_drawn_and_then_one_of_them_al
     assert index.stats()["graph_rows"] == 61
 
 
-async def test_vectors_too_long_for_a_graph_stand_in_it_as_half_floats(database: Database) -> None:
+async def test_vectors_that_are_long_stand_in_a_graph_too(database: Database) -> None:
     rules = IndexRules(scanned=1, sorted=1, graph_from=3)
     opened = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
     vectors = [unit(seed, 2_100) for seed in range(9)]
