@@ -9,17 +9,22 @@ from hashlib import blake2b
 import psycopg
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres.connections import bounded
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT, Database
 from contextfind.adapters.postgres.faults import translated
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import StoreDownError, UnavailableError
 from contextfind.domain.uri import Uri
 
 _log = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1  # seconds between two attempts at a lock
 _LEAD_SECONDS = 1.0  # so long an answer about who leads is good for
+_SLACK_SECONDS = (
+    2.0  # that the server is left to end a statement itself before its connection is given up
+)
 
 _Lock = tuple[int, bool]  # its number, and whether it is held alone
+_Held = tuple[_Lock, AsyncConnection]  # and what it is held on
 
 
 class PostgresCompany:
@@ -61,13 +66,14 @@ class PostgresCompany:
     ) -> AsyncIterator[None]:
         """See `Company.holding`."""
         locks = self._locks(what, account, places)
-        held: list[_Lock] = []
+        held: list[_Held] = []
         loop = asyncio.get_running_loop()
         end = None if patience is None else loop.time() + patience
         try:
             for lock in locks:
                 pause = _FIRST_PAUSE
-                while not await self._try(lock):
+                # To its end, also for a caller who is cancelled: what it takes must be known.
+                while not await asyncio.shield(self._try(lock, held)):
                     if end is not None and loop.time() > end:
                         raise UnavailableError(
                             f"another server works at {places[0].text!r}; try again in a moment",
@@ -75,7 +81,6 @@ class PostgresCompany:
                         )
                     await asyncio.sleep(pause)
                     pause = min(2 * pause, _LONGEST_PAUSE)
-                held.append(lock)
             yield
         finally:
             await asyncio.shield(self._free(held))
@@ -95,21 +100,28 @@ class PostgresCompany:
         schema = self._database.place.schema
         return [(_number(schema, what, account, text), exclusive) for text, exclusive in named]
 
-    async def _try(self, lock: _Lock) -> bool:
+    async def _try(self, lock: _Lock, held: list[_Held]) -> bool:
+        """Take a lock if it is free, and note it among those that are held."""
         number, exclusive = lock
         function = "pg_try_advisory_lock" if exclusive else "pg_try_advisory_lock_shared"
+        statement = f"SELECT {function}(%s)"
         async with self._using:
             with translated():
+                connection = await self._connected()
+                if held and held[0][1] is not connection:
+                    raise StoreDownError(
+                        "the database let go of what was held; try again", {"retryable": True}
+                    )
                 try:
-                    cursor = await (await self._connected()).execute(
-                        f"SELECT {function}(%s)", (number,)
-                    )
+                    taken = await self._asked(connection, statement, number)
                 except psycopg.OperationalError:  # it was dead, and what was held on it is gone
-                    cursor = await (await self._connected()).execute(
-                        f"SELECT {function}(%s)", (number,)
-                    )
-                row = await cursor.fetchone()
-        return row is not None and bool(row[0])
+                    if held:
+                        raise
+                    connection = await self._connected()
+                    taken = await self._asked(connection, statement, number)
+            if taken:
+                held.append((lock, connection))
+        return taken
 
     async def _connected(self) -> AsyncConnection:
         if self._connection is None or self._connection.closed:
@@ -118,21 +130,28 @@ class PostgresCompany:
             )
         return self._connection
 
-    async def _free(self, locks: Sequence[_Lock]) -> None:
+    async def _free(self, held: Sequence[_Held]) -> None:
+        """Give locks back, after a try that is still under way.
+
+        Those of a connection that is gone are free already, and may be somebody else's by now.
+        """
         async with self._using:
-            connection = self._connection
-            if connection is None or connection.closed:
-                return  # and all locks with it
-            try:
-                with translated():
-                    for number, exclusive in reversed(locks):
-                        name = "pg_advisory_unlock" if exclusive else "pg_advisory_unlock_shared"
-                        await connection.execute(f"SELECT {name}(%s)", (number,))
-            except UnavailableError as fault:
-                _log.warning(
-                    "a lock could not be given back, and goes with its connection: %s", fault
-                )
-                await connection.close()
+            for (number, exclusive), connection in reversed(held):
+                if connection.closed:
+                    continue
+                name = "pg_advisory_unlock" if exclusive else "pg_advisory_unlock_shared"
+                try:
+                    with translated():
+                        await self._asked(connection, f"SELECT {name}(%s)", number)
+                except UnavailableError as fault:
+                    _log.warning("a lock goes with its connection, not given back: %s", fault)
+                    await connection.close()
+
+    async def _asked(self, connection: AsyncConnection, statement: str, number: int) -> bool:
+        """Return the answer about one lock; a connection that gives none in time is given up, with all its locks."""
+        with bounded(connection, self._database.place.seconds):
+            row = await (await connection.execute(statement, (number,))).fetchone()
+        return row is not None and bool(row[0])
 
 
 def _number(schema: str, what: str, account: str, place: str) -> int:

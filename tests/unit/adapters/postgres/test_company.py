@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -115,6 +116,55 @@ async def test_nobody_leads_who_cannot_ask() -> None:
     async with two() as (first, _):
         await first._database.aclose()
         assert not await first.leads()
+
+
+async def test_who_is_cancelled_at_any_moment_holds_nothing() -> None:
+    async with two() as (first, second):
+        async with first.holding("writing", "acme", OTHER):  # it is connected
+            pass
+        for number in range(60):
+            place = Uri(f"viking://resources/docs{number}/a.md")
+            holding = asyncio.create_task(_come_and_go(first, place))
+            for _ in range(number % 20):
+                await asyncio.sleep(0)
+            await asyncio.sleep(number % 5 * 0.0003)
+            holding.cancel()
+            await asyncio.gather(holding, return_exceptions=True)
+        async with second.holding("writing", "acme", Uri("viking://resources"), patience=5):
+            pass
+
+
+async def test_what_was_lost_with_a_connection_is_not_given_back_in_the_place_of_others() -> None:
+    async with two() as (first, second):
+        async with first.holding("writing", "acme", FILE):
+            await first.aclose()  # as a database that begins again does
+            beside = first.holding("writing", "acme", Uri("viking://resources/docs/b.md"))
+            await beside.__aenter__()
+        with pytest.raises(UnavailableError, match="another server works at"):
+            async with second.holding("writing", "acme", DOCS, patience=0.02):
+                raise AssertionError
+        await beside.__aexit__(None, None, None)
+
+
+async def test_a_server_that_says_nothing_is_waited_for_no_longer_than_a_statement_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with two() as (first, _):
+        async with first.holding("writing", "acme", OTHER):
+            pass
+        monkeypatch.setattr(first._database, "place", replace(first._database.place, seconds=0.2))
+        assert first._connection is not None
+        stolen = asyncio.create_task(first._connection.execute("SELECT pg_sleep(20)"))
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(10):
+            async with first.holding("writing", "acme", FILE):
+                pass
+        await asyncio.gather(stolen, return_exceptions=True)
+
+
+async def _come_and_go(company: PostgresCompany, place: Uri) -> None:
+    async with company.holding("writing", "acme", place):
+        await asyncio.sleep(0.001)
 
 
 async def _hold(company: PostgresCompany, place: Uri) -> None:
