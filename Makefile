@@ -185,6 +185,10 @@ bench-sessions: $(DEV_STAMP) ## what search finds of committed conversations, wi
 bench-speed: $(DEV_STAMP) ## finds, start, memory, ingest and disk over N generated documents (N=10000)
 	@$(BIN)/python -m tests.benchmark.speed --documents $(N) $(ARGS)
 
+.PHONY: bench-postgres
+bench-postgres: $(DEV_STAMP) ## the same finds on PostgreSQL and on the embedded engine, in turns (N=10000)
+	@$(BIN)/python -m tests.benchmark.scaled --documents $(N) $(ARGS)
+
 .PHONY: soak
 soak: MINUTES = 15
 soak: $(DEV_STAMP) ## a day of mixed traffic in MINUTES=15: what a server holds must stay as it is
