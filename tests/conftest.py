@@ -10,6 +10,11 @@ settings.register_profile(
 )
 settings.load_profile("any machine")
 
+if schemas.ON_POSTGRES:
+    from tests import backends  # other suites run where ours is not installed
+
+    backends.let_schemas_stand_in()
+
 
 def pytest_sessionfinish() -> None:
     """Leave nothing in the database of the tests."""
