@@ -27,6 +27,7 @@ class QdrantServer(httpx.AsyncBaseTransport):
     home: Path
     shards: dict[str, edge.EdgeShard] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    vectors: dict[str, Json] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     indexing_threshold: int | None = None  # KB of vectors from which `settle` draws a graph
 
@@ -55,7 +56,7 @@ class QdrantServer(httpx.AsyncBaseTransport):
         for shard in self.shards.values():
             shard.optimize()
 
-    def _result(self, method: str, parts: Sequence[str], body: Any) -> Any:  # noqa: PLR0911 - one arm per call
+    def _result(self, method: str, parts: Sequence[str], body: Any) -> Any:  # noqa: PLR0911, C901 - one arm per call
         match method, *parts:
             case "GET", "aliases":
                 return {"aliases": [_alias(a, c) for a, c in self.aliases.items()]}
@@ -66,6 +67,8 @@ class QdrantServer(httpx.AsyncBaseTransport):
                 return True
             case "GET", "collections", name, "exists":
                 return {"exists": name in self.shards}
+            case "GET", "collections", name:
+                return _told(self.shards[name], self.vectors[name])
             case "PUT", "collections", name:
                 return self._create(name, body)
             case "DELETE", "collections", name:
@@ -89,6 +92,7 @@ class QdrantServer(httpx.AsyncBaseTransport):
         if name in self.shards:
             raise FileExistsError(f"Collection `{name}` already exists!")
         (self.home / name).mkdir()
+        self.vectors[name] = body["vectors"]
         config = edge.EdgeConfig(
             vectors={
                 key: edge.EdgeVectorParams(v["size"], _DISTANCES[v["distance"]])
@@ -104,6 +108,22 @@ class QdrantServer(httpx.AsyncBaseTransport):
 
 def _alias(name: str, collection: str) -> Json:
     return {"alias_name": name, "collection_name": collection}
+
+
+def _told(shard: edge.EdgeShard, vectors: Json) -> Json:
+    info = shard.info()
+    return {
+        "status": "green",
+        "optimizer_status": "ok",
+        "points_count": info.points_count,
+        "segments_count": info.segments_count,
+        "config": {
+            "params": {"vectors": vectors},
+            "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10_000},
+            "optimizer_config": {"default_segment_number": 0, "flush_interval_sec": 5},
+        },
+        "payload_schema": {},
+    }
 
 
 def _index(shard: edge.EdgeShard, body: Json) -> Json:

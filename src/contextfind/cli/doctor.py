@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from contextfind.cli.checks import (
-    Finding,
-    Verdict,
     check_chats,
     check_models,
     check_reranker,
@@ -18,6 +16,8 @@ from contextfind.cli.configuring import ConfigFile, DataDirectory, settings_from
 from contextfind.cli.deep import check_data
 from contextfind.cli.screen import console, show_json
 from contextfind.config.load import Loaded
+from contextfind.wiring.engine_checks import check_engines
+from contextfind.wiring.findings import Finding, Verdict
 
 STYLES = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
 
@@ -37,7 +37,7 @@ def doctor(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Findings as JSON.")] = False,
 ) -> None:
-    """Check configuration, data, models and port; no server needed.
+    """Check configuration, data, database, models and port; no server needed.
 
     The models are tried: in a temporary directory a text is written, embedded and found again, the reranker
     judges one, and each language model says a word.
@@ -63,6 +63,7 @@ def examined(config: str | None, data: str | None, *, deep: bool) -> list[Findin
     settings = loaded.settings
     return [
         _about_config(loaded),
+        *asyncio.run(check_engines(settings)),
         *check_surroundings(settings),
         asyncio.run(check_models(settings)),
         *asyncio.run(check_reranker(settings)),

@@ -11,6 +11,18 @@ from contextfind.wiring.storage import Storage
 _log = logging.getLogger(__name__)
 
 
+def place_of(settings: QdrantSettings) -> Place:
+    """Return where the index lies that the settings name."""
+    return Place(
+        settings.url,
+        settings.api_key,
+        settings.prefix,
+        settings.timeout,
+        settings.shards,
+        settings.replicas,
+    )
+
+
 async def open_qdrant_index(
     settings: QdrantSettings, storage: Storage, recipe: IndexRecipe
 ) -> HouseIndex:
@@ -21,14 +33,7 @@ async def open_qdrant_index(
 
     """
     embedder = recipe.embedder
-    place = Place(
-        settings.url,
-        settings.api_key,
-        settings.prefix,
-        settings.timeout,
-        settings.shards,
-        settings.replicas,
-    )
+    place = place_of(settings)
     index = await QdrantIndex.open(
         place, embedder.dimension, embedder.fingerprint, recipe.tokenizer
     )
