@@ -31,7 +31,7 @@ class StorageSettings(Section):
         default=16,
         ge=4,
         le=1_000,
-        description="Connections of one process to the database, at most; four are always there.",
+        description="Connections in each of the two pools of one process, at most. Up to four for searches and two for locks come on top: 38 with 16.",
     )
     timeout: Seconds = Field(
         default=20.0,
