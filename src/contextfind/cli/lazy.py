@@ -30,7 +30,7 @@ OFFERS: Mapping[str, Offer] = {
     "init": Offer("init", _SERVER, "Write ov.conf from what is found here, and try it."),
     "serve": Offer("serving", _SERVER, "Start the server, and index PATHs while it answers."),
     "doctor": Offer(
-        "doctor", _SERVER, "Check configuration, data, models and port; no server needed."
+        "doctor", _SERVER, "Check configuration, data, database, models and port; no server needed."
     ),
     "calibrate": Offer(
         "calibrating", _SERVER, "Fit the embedder's calibration to judged sets; no server needed."

@@ -1,4 +1,4 @@
-"""`serve`: one process, one data directory, one address."""
+"""`serve`: one address, and one process on one data directory or several on one database."""
 
 import asyncio
 import contextlib
@@ -17,13 +17,15 @@ from contextfind.cli.logs import logs_written
 from contextfind.cli.running import Run, rules_from, serve_until_told
 from contextfind.cli.screen import complain, say
 from contextfind.cli.startup import Source, checked_sources, listening
+from contextfind.cli.workers import Shift, Workers
 from contextfind.client import DEFAULT_URL
 from contextfind.config.load import Loaded
-from contextfind.config.model import ServerSettings, Settings, is_loopback
+from contextfind.config.model import LogSettings, ServerSettings, Settings, is_loopback
 from contextfind.wiring.backends import shown_place
 from contextfind.wiring.findings import Verdict
 
 SHORTEST_KEY = 16  # characters: 90 bits when letters and digits are random; a word is far shorter
+MOST_WORKERS = 64  # each with a model and connections of its own
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened on
 
 app = typer.Typer()
@@ -57,6 +59,12 @@ def serve(  # noqa: PLR0913 - a command line is its options
         bool,
         typer.Option("--reembed", help="Make all vectors anew when another embedder made them."),
     ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1, max=MOST_WORKERS, help="Server processes; above 1 with storage.backend postgres."
+        ),
+    ] = 1,
 ) -> None:
     """Start the server, and index PATHs while it answers.
 
@@ -72,14 +80,21 @@ def serve(  # noqa: PLR0913 - a command line is its options
         sources = checked_sources(paths or ())
         loaded = settings_from(config, overrides)
         with logs_written(loaded.settings.log):
-            _serve(loaded, sources, reembed=reembed)
+            code = _serve(loaded, sources, workers, reembed=reembed)
     except Complaint as complaint:
         complain(complaint)
         raise typer.Exit(complaint.exit_code) from complaint
+    raise typer.Exit(code)
 
 
-def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
+def _serve(loaded: Loaded, sources: Sequence[Source], workers: int, *, reembed: bool) -> int:
     settings = loaded.settings
+    if workers > 1 and settings.storage.backend == "sqlite":
+        raise Complaint(
+            "several workers need storage.backend 'postgres': a data directory belongs to one process; "
+            "docs/scaling.md says how to move",
+            ExitCode.USAGE,
+        )
     if loaded.ignored_sections:
         say(f"{loaded.source}: ignored, of no meaning here: {', '.join(loaded.ignored_sections)}")
     if warning := short_keys(settings.server):
@@ -94,11 +109,21 @@ def _serve(loaded: Loaded, sources: Sequence[Source], *, reembed: bool) -> None:
             listener=listener,
             sources=sources,
             reembed=reembed,
-            announce=lambda: _greet(loaded, url_of(listener), adding=bool(sources)),
+            announce=lambda: _greet(loaded, url_of(listener), workers, adding=bool(sources)),
         )
+        code = 0
         with contextlib.suppress(asyncio.CancelledError):  # told to stop before it was up
-            asyncio.run(serve_until_told(run))
-    say("stopped")
+            code = asyncio.run(_served(run, settings.log, workers))
+    if code == 0:
+        say("stopped")
+    return code
+
+
+async def _served(run: Run, log: LogSettings, workers: int) -> int:
+    if workers > 1:
+        return await Workers(Shift(run, log), workers).serve_until_told()
+    await serve_until_told(run)
+    return 0
 
 
 def short_keys(server: ServerSettings) -> str:
@@ -122,12 +147,13 @@ def url_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _greet(loaded: Loaded, url: str, *, adding: bool) -> None:
+def _greet(loaded: Loaded, url: str, workers: int, *, adding: bool) -> None:
     settings = loaded.settings
     elsewhere = "" if url == DEFAULT_URL else f" --url {url}"
     next_step = f'find "your question"{elsewhere}' if adding else f"add PATH{elsewhere}"
     say(f"contextfind {__version__} answers at {url}", style="bold green")
     rows = {
+        **({"workers": f"{workers} processes"} if workers > 1 else {}),
         "data": shown_place(settings),
         "mode": mode_of(settings),
         "embedder": settings.embedding.model or settings.embedding.provider,
