@@ -28,6 +28,13 @@ SHORTEST_KEY = 16  # characters: 90 bits when letters and digits are random; a w
 MOST_WORKERS = 64  # each with a model and connections of its own
 _EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - recognised, not listened on
 
+NumberOfWorkers = Annotated[
+    int,
+    typer.Option(
+        min=1, max=MOST_WORKERS, help="Server processes; above 1 with storage.backend postgres."
+    ),
+]
+
 app = typer.Typer()
 
 
@@ -59,12 +66,7 @@ def serve(  # noqa: PLR0913 - a command line is its options
         bool,
         typer.Option("--reembed", help="Make all vectors anew when another embedder made them."),
     ] = False,
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=1, max=MOST_WORKERS, help="Server processes; above 1 with storage.backend postgres."
-        ),
-    ] = 1,
+    workers: NumberOfWorkers = 1,
 ) -> None:
     """Start the server, and index PATHs while it answers.
 
@@ -80,14 +82,13 @@ def serve(  # noqa: PLR0913 - a command line is its options
         sources = checked_sources(paths or ())
         loaded = settings_from(config, overrides)
         with logs_written(loaded.settings.log):
-            code = _serve(loaded, sources, workers, reembed=reembed)
+            _serve(loaded, sources, workers, reembed=reembed)
     except Complaint as complaint:
         complain(complaint)
         raise typer.Exit(complaint.exit_code) from complaint
-    raise typer.Exit(code)
 
 
-def _serve(loaded: Loaded, sources: Sequence[Source], workers: int, *, reembed: bool) -> int:
+def _serve(loaded: Loaded, sources: Sequence[Source], workers: int, *, reembed: bool) -> None:
     settings = loaded.settings
     if workers > 1 and settings.storage.backend == "sqlite":
         raise Complaint(
@@ -114,9 +115,9 @@ def _serve(loaded: Loaded, sources: Sequence[Source], workers: int, *, reembed: 
         code = 0
         with contextlib.suppress(asyncio.CancelledError):  # told to stop before it was up
             code = asyncio.run(_served(run, settings.log, workers))
-    if code == 0:
-        say("stopped")
-    return code
+    if code:
+        raise typer.Exit(code)  # the process that failed has said why
+    say("stopped")
 
 
 async def _served(run: Run, log: LogSettings, workers: int) -> int:
