@@ -2,9 +2,11 @@
 
 # ruff: noqa: S608 - names of our own tables
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
+import pytest
 from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import Database
@@ -12,6 +14,7 @@ from contextfind.adapters.postgres.index import PostgresIndex
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_schema import Tables
 from contextfind.adapters.postgres.place import Place
+from contextfind.ports.index import Hit
 from tests.builders import DIMENSION
 from tests.fakes import SimpleTokenizer
 
@@ -41,6 +44,18 @@ async def postgres_indexes(
         yield make
     finally:
         await database.aclose()
+
+
+def same(got: Sequence[Hit], right: Sequence[Hit]) -> None:
+    """Hold hits to others, but for the last bits of a cosine."""
+    assert [replace(h, cosine=None, support=None, words=0, known=0, phrases=0) for h in got] == [
+        replace(h, cosine=None, support=None, words=0, known=0, phrases=0) for h in right
+    ]
+    for name in ("cosine", "support", "words", "known", "phrases"):
+        assert [getattr(h, name) for h in got] == [
+            None if (value := getattr(h, name)) is None else pytest.approx(value, abs=1e-6)
+            for h in right
+        ]
 
 
 async def _empty(connection: AsyncConnection) -> None:

@@ -3,17 +3,18 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.memory.index import MemoryIndex
+from contextfind.adapters.postgres.place import Place
 from contextfind.domain.documents import make_passage
 from contextfind.domain.filters import Everything
 from contextfind.domain.records import RecordId
@@ -21,8 +22,10 @@ from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hit, Probe, SearchIndex
 from contextfind.ports.store import Change
+from tests import databases
 from tests.builders import DIMENSION, make_change, make_record, unit, units
 from tests.fakes import SimpleTokenizer
+from tests.indexes import MISERLY, postgres_indexes, same
 from tests.strategies import ACCOUNTS, USERS, WORDS, batches, logs, probes, random_log
 
 MANY_SEGMENTS = IndexRules(small_rows=1, merge_ratio=0, quiet_ratio=0, rewrite_dead=2.0)
@@ -88,6 +91,36 @@ async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
         assert await index.position() == await memory.position()
     finally:
         await index.aclose()
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    made = databases.place()
+    yield made
+    databases.drop(made.schema)
+
+
+@given(
+    log=logs(60),
+    cut=st.integers(0, 2**16),
+    questions=st.lists(probes(), min_size=1, max_size=5),
+)
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_postgres_answers_like_the_index_in_memory_however_the_log_is_cut(
+    place: Place, log: list[Change], cut: int, questions: list[Probe]
+) -> None:
+    memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
+    await memory.follow(log)
+    async with postgres_indexes(place, MISERLY) as make:
+        index = await make()
+        await follow_all(index, batches(log, cut))
+        found, right = await answers(index, questions), await answers(memory, questions)
+        assert await index.position() == await memory.position()
+        await index.aclose()
+    for got, wanted in zip(found, right, strict=True):
+        same(got, wanted)
 
 
 async def test_many_words_side_by_side_are_summed_alike_to_the_last_bit() -> None:

@@ -21,12 +21,12 @@ from contextfind.domain.filters import Everything
 from contextfind.domain.records import RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
-from contextfind.ports.index import Hit, Probe, SearchIndex
+from contextfind.ports.index import Probe, SearchIndex
 from contextfind.ports.store import Change
 from tests import databases
 from tests.builders import DIMENSION, make_change, make_passages, make_record, make_removal, unit
 from tests.fakes import SimpleTokenizer
-from tests.indexes import MISERLY, TABLES, open_index
+from tests.indexes import MISERLY, TABLES, open_index, same
 from tests.strategies import ACCOUNTS, USERS, WORDS, random_log
 
 Opening = Callable[..., Awaitable[PostgresIndex]]
@@ -91,18 +91,6 @@ def some_probes(seed: int) -> list[Probe]:
         for account in ACCOUNTS
         for user in USERS
     ]
-
-
-def same(got: Sequence[Hit], right: Sequence[Hit]) -> None:
-    """Hold hits to others, but for the last bits of a cosine."""
-    assert [replace(h, cosine=None, support=None, words=0, known=0, phrases=0) for h in got] == [
-        replace(h, cosine=None, support=None, words=0, known=0, phrases=0) for h in right
-    ]
-    for name in ("cosine", "support", "words", "known", "phrases"):
-        assert [getattr(h, name) for h in got] == [
-            None if (value := getattr(h, name)) is None else pytest.approx(value, abs=1e-6)
-            for h in right
-        ]
 
 
 async def held_to_memory(index: SearchIndex, log: Sequence[Change], seeds: range) -> None:
