@@ -39,7 +39,7 @@ def let_schemas_stand_in() -> None:
         path = values.get(("storage", "path"))
         if path is None or not isinstance(path.value, str) or ("storage", "backend") in values:
             return read(values)
-        named = storage_in(path.value).model_dump(exclude_unset=True)
+        named = storage_in(path.value).model_dump(exclude_unset=True, exclude={"path"})
         given = {("storage", key): Given(value, "tests") for key, value in named.items()}
         return read({**values, **given})
 

@@ -18,7 +18,10 @@ from contextfind.wiring import House
 from contextfind.wiring.backups import take_backup
 from contextfind.wiring.housekeeping import compact, open_rooms
 from tests.builders import NOON
+from tests.schemas import directory_only
 from tests.unit.cli.calling import call, error_of
+
+pytestmark = directory_only  # a backup copies files; databases have tools of their own for it
 
 ME = Identity("default", "default")
 NOTES = [Uri(f"viking://resources/n{number}.md") for number in range(5)]

@@ -9,6 +9,7 @@ from contextfind.config.load import load_settings
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
+from tests.schemas import ON_POSTGRES, directory_only
 from tests.unit.cli.calling import call, error_of
 
 ME = Identity("default", "default")
@@ -46,6 +47,8 @@ def test_what_was_written_over_is_given_back(lived: Path) -> None:
     assert result.exit_code == 0, result.stderr
     told = {row["what"]: row for row in json.loads(result.stdout)}
     assert list(told) == ["old tasks", "old uploads", "loose blobs", "database"]
+    if ON_POSTGRES:
+        return  # who may still name a blob is unknown for a day, and pages are given back by VACUUM
     assert told["loose blobs"]["things"] >= 7
     assert told["database"]["bytes"] > 0
     told_bytes = sum(row["bytes"] for row in told.values())
@@ -56,6 +59,7 @@ def test_what_was_written_over_is_given_back(lived: Path) -> None:
     assert [int(line.split()[-1]) < 16_384 for line in again.stdout.splitlines()[1:]] == [True] * 4
 
 
+@directory_only  # it has a lock
 def test_a_directory_in_use_is_left_alone(lived: Path) -> None:
     with DirectoryLock(lived):
         result = call("compact", "--data", str(lived), "--json")
@@ -63,6 +67,7 @@ def test_a_directory_in_use_is_left_alone(lived: Path) -> None:
     assert "in use" in error_of(result)["message"]
 
 
+@directory_only
 def test_a_directory_without_data_is_not_made_one(tmp_path: Path) -> None:
     result = call("compact", "--data", str(tmp_path / "none"))
     assert result.exit_code == 2

@@ -8,6 +8,7 @@ import pytest
 from contextfind.cli.serving import mode_of, short_keys, url_of
 from contextfind.config.load import load_settings
 from contextfind.config.model import ServerSettings
+from tests.schemas import directory_only
 from tests.unit.cli.calling import call
 
 
@@ -18,7 +19,7 @@ from tests.unit.cli.calling import call
         (["--config", "no.conf"], "no configuration file no.conf"),
         (["--host", "0.0.0.0"], "server.api_key"),  # noqa: S104 - that it is refused
         (["--embedder", "openai"], "embedding.model"),
-        (["--data", __file__], "no directory"),
+        pytest.param(["--data", __file__], "no directory", marks=directory_only),
     ],
 )
 def test_what_is_wrong_is_one_line_and_nothing_is_opened(

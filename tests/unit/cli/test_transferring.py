@@ -1,7 +1,6 @@
 import asyncio
 import io
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ from contextfind.ingestion.drafting import placeholders
 from contextfind.transfer.entries import Entry, Header, copy_of
 from contextfind.transfer.writer import ExportWriter
 from contextfind.wiring import House
+from tests.backends import lose_body
 from tests.builders import NOON
+from tests.schemas import directory_only
 from tests.unit.cli.calling import call, error_of
 
 HASH = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}
@@ -158,6 +159,11 @@ def test_missing_files_and_directories_are_named() -> None:
     absent = run("import", "absent.jsonl.zst")
     assert absent.exit_code == 2
     assert "cannot use absent.jsonl.zst: No such file" in absent.stderr
+    assert list(Path().iterdir()) == []
+
+
+@directory_only
+def test_a_directory_without_data_is_not_exported() -> None:
     empty = run("export", "data.jsonl.zst", "--data", "nowhere")
     assert empty.exit_code == 2
     assert "name the directory with --data DIR" in empty.stderr
@@ -170,6 +176,7 @@ def test_a_directory_for_the_file_that_is_not_there(kitchen: Path) -> None:
     assert "cannot use no/such/data.jsonl.zst" in result.stderr
 
 
+@directory_only  # it has a lock
 @pytest.mark.parametrize("command", ["export", "import"])
 def test_data_in_use_is_left_alone(command: str, kitchen: Path, file: Path) -> None:
     with DirectoryLock(kitchen):
@@ -208,11 +215,11 @@ def test_vectors_of_a_wrong_length_are_not_believed_to_be_ours(kitchen: Path) ->
     assert "its vectors have 8 numbers" in result.stderr
 
 
-def test_an_export_that_fails_leaves_the_former_file(kitchen: Path, tmp_path: Path) -> None:
+def test_an_export_that_fails_leaves_the_former_file(file: Path, tmp_path: Path) -> None:
     former = tmp_path / "data.jsonl.zst"
     former.write_bytes(b"former")
-    shutil.copytree(kitchen, tmp_path / "broken")
-    shutil.rmtree(tmp_path / "broken" / "blobs")
+    run("import", str(file), "--data", "broken")
+    lose_body(tmp_path / "broken", b"# tea\n\nHow to make tea.\n")
     result = run("export", str(former), "--data", "broken")
     assert result.exit_code == 1
     assert "is lost" in result.stderr

@@ -13,6 +13,7 @@ from contextfind.domain.identity import Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
+from tests.schemas import directory_only
 
 ME = Identity("default", "default")
 
@@ -52,6 +53,7 @@ async def write(house: House, *names: str) -> None:
         await house.writer.write(ME, Uri(f"viking://resources/{name}.md"), text, "replace")
 
 
+@directory_only  # an index beside the data
 async def test_an_index_of_an_older_day_does_not_bring_back_what_the_log_has_forgotten(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
