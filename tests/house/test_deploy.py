@@ -90,6 +90,47 @@ class TestKubernetes:
         assert [image["name"] for image in text["images"]] == [pod()["containers"][0]["image"]]
 
 
+class TestKubernetesScaled:
+    """Several servers on one database."""
+
+    def objects(self) -> dict[str, dict[str, Any]]:
+        text = read("kubernetes/scaled/contextfind.yaml")
+        return {each["kind"]: each for each in yaml.safe_load_all(text)}
+
+    def pod(self) -> dict[str, Any]:
+        spec: dict[str, Any] = self.objects()["Deployment"]["spec"]["template"]["spec"]
+        return spec
+
+    def test_has_several_that_keep_nothing(self) -> None:
+        assert self.objects()["Deployment"]["spec"]["replicas"] > 1
+        kept = [volume for volume in self.pod()["volumes"] if "emptyDir" not in volume]
+        assert kept == []
+        (container,) = self.pod()["containers"]
+        assert {"name": "CONTEXTFIND_STORAGE__BACKEND", "value": "postgres"} in container["env"]
+        assert "DSN" not in str(container["env"])
+
+    def test_leads_to_its_pods(self) -> None:
+        spec = self.objects()["Deployment"]["spec"]
+        labels = spec["template"]["metadata"]["labels"]
+        assert self.objects()["Service"]["spec"]["selector"] == labels
+        assert spec["selector"]["matchLabels"] == labels
+        assert self.objects()["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+
+    def test_is_as_safe_as_the_single_one(self) -> None:
+        (container,), (single,) = self.pod()["containers"], pod()["containers"]
+        for name in ("securityContext", "livenessProbe", "readinessProbe", "startupProbe"):
+            assert container[name] == single[name]
+        for name in ("enableServiceLinks", "automountServiceAccountToken"):
+            assert self.pod()[name] is False
+        assert self.pod()["terminationGracePeriodSeconds"] > RULES.shutdown_seconds
+
+    def test_the_kustomization_names_what_is_there(self) -> None:
+        text = yaml.safe_load(read("kubernetes/scaled/kustomization.yaml"))
+        home = DEPLOY / "kubernetes/scaled"
+        assert all((home / name).is_file() for name in text["resources"])
+        assert [i["name"] for i in text["images"]] == [self.pod()["containers"][0]["image"]]
+
+
 class TestSystemd:
     @pytest.mark.parametrize(
         ("name", "value"),
@@ -145,13 +186,14 @@ class TestNginx:
         assert hosts == ["$server_name"]
 
 
+@pytest.mark.parametrize("name", ["proxy/Caddyfile", "proxy/Caddyfile.scaled"])
 class TestCaddy:
-    def test_lets_the_server_refuse_what_is_too_large(self) -> None:
-        sizes = re.findall(r"max_size (\d+MB)", read("proxy/Caddyfile"))
+    def test_lets_the_server_refuse_what_is_too_large(self, name: str) -> None:
+        sizes = re.findall(r"max_size (\d+MB)", read(name))
         upload, other = (megabytes(size, 1000**2) for size in sizes)
         assert other > RULES.max_body_bytes
         assert upload > RULES.max_upload_bytes
 
-    def test_waits_as_long_as_the_server(self) -> None:
-        (seconds,) = re.findall(r"response_header_timeout (\d+)s", read("proxy/Caddyfile"))
+    def test_waits_as_long_as_the_server(self, name: str) -> None:
+        (seconds,) = re.findall(r"response_header_timeout (\d+)s", read(name))
         assert int(seconds) > RULES.wait_seconds

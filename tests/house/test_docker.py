@@ -6,7 +6,10 @@ from typing import Any
 
 import yaml
 
+from contextfind.adapters.postgres.index_upkeep import MOST_MEMORY
+from contextfind.adapters.postgres.place import Place
 from contextfind.config.model import ServerSettings
+from contextfind.config.storage import StorageSettings
 from tests.house.reading import ROOT
 
 DOCKER = ROOT / "docker"
@@ -44,8 +47,8 @@ def compose() -> dict[str, Any]:
     return read
 
 
-def service() -> dict[str, Any]:
-    found: dict[str, Any] = compose()["services"]["contextfind"]
+def service(name: str = "contextfind") -> dict[str, Any]:
+    found: dict[str, Any] = compose()["services"][name]
     return found
 
 
@@ -144,6 +147,68 @@ class TestCompose:
         assert {name.replace("-", "_"): value for name, value in told.items()} == {
             name: str(value) for name, value in asked.items() if name != "test"
         }
+
+
+class TestScaled:
+    """The profile with PostgreSQL, two processes and a proxy."""
+
+    def test_begins_only_when_it_is_asked_for(self) -> None:
+        asked = {name for name, one in compose()["services"].items() if "profiles" in one}
+        assert asked == {"postgres", "api", "proxy"}
+        assert all(service(name)["profiles"] == ["scaled"] for name in asked)
+
+    def test_is_all_there_when_its_proxy_is(self) -> None:
+        healthy = {"condition": "service_healthy"}
+        assert service("proxy")["depends_on"] == {"api": healthy}
+        assert service("api")["depends_on"] == {"postgres": healthy}
+        assert all("healthcheck" in service(name) for name in ("proxy", "api", "postgres"))
+
+    def test_has_two_servers_that_keep_nothing(self) -> None:
+        api = service("api")
+        assert api["deploy"]["replicas"] == "${API_REPLICAS:-2}"
+        assert "volumes" not in api
+        assert "ports" not in api
+        assert api["read_only"] is True
+        assert api["environment"]["CONTEXTFIND_STORAGE__BACKEND"] == "postgres"
+
+    def test_only_the_proxy_is_reachable_and_from_this_machine_only(self) -> None:
+        assert service("proxy")["ports"] == service()["ports"]
+        assert "ports" not in service("postgres")
+
+    def test_does_not_work_as_a_superuser(self) -> None:
+        dsn = service("api")["environment"]["CONTEXTFIND_STORAGE__DSN"]
+        assert "user=contextfind " in dsn
+        assert "POSTGRES_USER" not in service("postgres")["environment"]
+        assert mounted("postgres") == {
+            "/var/lib/postgresql": "database",
+            "/docker-entrypoint-initdb.d/role.sh": "./deploy/postgres/role.sh",
+        }
+
+    def test_has_room_to_draw_a_graph(self) -> None:
+        size = int(service("postgres")["shm_size"].removesuffix("m")) << 20
+        assert size > MOST_MEMORY
+
+    def test_lets_all_its_servers_connect(self) -> None:
+        (number,) = re.findall(r"POSTGRES_CONNECTIONS:-(\d+)", COMPOSE.read_text(encoding="utf-8"))
+        each = Place("", connections=StorageSettings().connections).most_connections
+        assert int(number) > 3 * each  # two, and one that takes the place of another
+
+    def test_installs_what_the_database_needs(self) -> None:
+        assert "postgres" in service("api")["build"]["args"]["EXTRAS"]
+        (extras,) = [one for one in arguments("ARG") if one.startswith("EXTRAS=")]
+        assert (
+            service()["build"]["args"]["EXTRAS"] == f"${{EXTRAS:-{extras.removeprefix('EXTRAS=')}}}"
+        )
+
+    def test_mounts_what_is_there(self) -> None:
+        paths = [p for name in ("postgres", "proxy") for p in mounted(name).values()]
+        assert all((ROOT / path).is_file() for path in paths if path.startswith("."))
+
+
+def mounted(name: str) -> dict[str, str]:
+    """Return what a service has at which place."""
+    pairs = [volume.split(":")[:2] for volume in service(name)["volumes"]]
+    return {target: source for source, target in pairs}
 
 
 def test_a_key_is_never_committed() -> None:

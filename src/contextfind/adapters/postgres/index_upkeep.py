@@ -21,7 +21,7 @@ _LOOK_SECONDS = 0.05  # between two looks whether another process has followed a
 # For another one that follows, or draws: 100,000 vectors take it half a minute. Its lock is free when it is gone.
 _PATIENCE_SECONDS = 600.0
 _GRAPH_BYTES = 400  # of a vector in a graph beside its numbers
-_LEAST_MEMORY, _MOST_MEMORY = (
+_LEAST_MEMORY, MOST_MEMORY = (
     64 << 20,
     1 << 30,
 )  # for drawing; a graph that does not fit is drawn more slowly
@@ -126,7 +126,7 @@ class Upkeep:
         if not alone or state.drawn:
             return state
         size = state.vectors * (4 * t.dimension + _GRAPH_BYTES)
-        memory = min(max(size, _LEAST_MEMORY), _MOST_MEMORY) >> 10
+        memory = min(max(size, _LEAST_MEMORY), MOST_MEMORY) >> 10
         await connection.execute(
             "SELECT set_config('statement_timeout', '0', true),"
             " set_config('maintenance_work_mem', %s, true)",
