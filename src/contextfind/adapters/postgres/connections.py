@@ -18,8 +18,12 @@ _FRESH_SECONDS = (
     2.0  # since it last answered; a look costs a round trip, and a busy process needs none
 )
 _LOOK_SECONDS = 2.0  # in which one that lives answers a look
+_ELSEWHERE_SECONDS = 5.0  # in which a server that works says what at
 _WORK_STATEMENTS = 2  # so many statements of one piece of work may take as long as one may
 _IDLE = 1  # connections that are kept when nobody needs them
+_AT_WORK = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state <> 'idle'"
+# Work of a process that is gone is not done to its end: to draw a graph may take an hour, and keeps a lock.
+_NOTICES_ITS_END = "SET client_connection_check_interval = '5s'"
 
 
 class Connections:
@@ -30,6 +34,8 @@ class Connections:
         self._work_seconds = _WORK_STATEMENTS * place.seconds
         self._look_seconds = min(place.seconds, _LOOK_SECONDS)
         self._suspected = float("-inf")  # when one of them was last found dead
+        self._elsewhere = place.conninfo("")
+        self._lent: set[AsyncConnection] = set()
         self._pool = AsyncConnectionPool(
             place.conninfo(account),
             min_size=_IDLE,
@@ -38,6 +44,7 @@ class Connections:
             reconnect_timeout=place.seconds,
             open=False,
             check=self._check,
+            configure=_configure,
             kwargs={"autocommit": True},
             name=f"contextfind-{'house' if account else 'tenants'}",
         )
@@ -54,6 +61,11 @@ class Connections:
         """Have each looked at before it is lent again: the database was gone, perhaps for a moment only."""
         self._suspected = asyncio.get_running_loop().time()
 
+    def abandon(self) -> None:
+        """Break those that are lent: nobody waits any longer for what is done on them."""
+        for connection in self._lent:
+            _break(connection)
+
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[AsyncConnection]:
         """Lend one.
@@ -64,13 +76,16 @@ class Connections:
         """
         with translated():
             async with self._pool.connection() as connection:
+                self._lent.add(connection)
                 try:
-                    with bounded(connection, self._work_seconds):
+                    with self._watched(connection):
                         yield connection
                 except psycopg.OperationalError:
                     if connection.closed:
                         self.suspect()
                     raise
+                finally:
+                    self._lent.discard(connection)
                 self._proven[connection] = asyncio.get_running_loop().time()
 
     async def _check(self, connection: AsyncConnection) -> None:
@@ -81,6 +96,45 @@ class Connections:
         with bounded(connection, self._look_seconds):
             await AsyncConnectionPool.check_connection(connection)
         self._proven[connection] = now
+
+    @contextmanager
+    def _watched(self, connection: AsyncConnection) -> Iterator[None]:
+        """Break the connection when its work takes long and the server, asked elsewhere, does none for it.
+
+        What takes as long as it takes goes on: who draws a graph has lifted the time of a statement.
+        """
+        loop = asyncio.get_running_loop()
+        looks: list[asyncio.Task[None]] = []
+        watch = loop.call_later(
+            self._work_seconds,
+            lambda: looks.append(loop.create_task(self._look_after(connection))),
+        )
+        try:
+            yield
+        finally:
+            watch.cancel()
+            for look in looks:
+                look.cancel()
+
+    async def _look_after(self, connection: AsyncConnection) -> None:
+        while await self._is_at_work(connection.info.backend_pid):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(self._work_seconds)
+        _break(connection)
+
+    async def _is_at_work(self, pid: int) -> bool:
+        with suppress(psycopg.Error, OSError):
+            async with asyncio.timeout(_ELSEWHERE_SECONDS):
+                other = await AsyncConnection.connect(self._elsewhere, autocommit=True)
+            async with other:
+                with bounded(other, _ELSEWHERE_SECONDS):
+                    row = await (await other.execute(_AT_WORK, (pid,))).fetchone()
+                return row is not None
+        return False
+
+
+async def _configure(connection: AsyncConnection) -> None:
+    with suppress(psycopg.Error):  # a server on Windows cannot
+        await connection.execute(_NOTICES_ITS_END)
 
 
 @contextmanager

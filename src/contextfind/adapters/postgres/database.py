@@ -15,7 +15,7 @@ from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import Presence
 from contextfind.adapters.postgres.schema import lock_number, migrate
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import StoreDownError, UnavailableError
 from contextfind.ports.fault_points import FaultPoint, reached
 
 T = TypeVar("T")
@@ -26,6 +26,10 @@ _TELL = (  # the bells of all processes where the log stands
     "SELECT position, CASE WHEN position > %s THEN pg_notify(%s, position::text) END FROM head"
 )
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# Of this process at a time: one writes, the next one waits for it in the database. Each has a connection, and who reads
+# needs some too, however long another process writes.
+_WRITERS = 2
+_LAST_SECONDS = 10.0  # that closing waits at most for what is under way
 EVERY_ACCOUNT = "*"  # what the house's own work says in the place of an account; see `schema`
 
 
@@ -43,6 +47,7 @@ class Database:
         self.bell = Bell(self._listener, channel(place.schema), self.presence.keep, self._suspect)
         self.writes = 0
         self._writer = lock_number(place.schema, "writer")
+        self._writers = asyncio.Semaphore(_WRITERS)
         self._closed = False
         self._under_way: set[asyncio.Task[Any]] = set()
 
@@ -88,7 +93,7 @@ class Database:
         """Do what `write` does, uncounted: for what nobody has asked for."""
 
         async def done() -> T:
-            async with self._connection(self._house) as connection:
+            async with self._house.lent() as connection:
                 async with connection.transaction():
                     result = await work(connection)
                     reached(FaultPoint.BEFORE_COMMIT)
@@ -115,7 +120,7 @@ class Database:
         """
 
         async def done() -> T:
-            async with self._connection(self._house) as connection:
+            async with self._turn(), self._house.lent() as connection:
                 async with _together(connection, "BEGIN"):
                     await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
                     result = await work(connection)
@@ -134,7 +139,7 @@ class Database:
 
         async def done() -> T:
             async with (
-                self._connection(self._house) as connection,
+                self._house.lent() as connection,
                 _together(connection, _SNAPSHOT),
             ):
                 return await work(connection)
@@ -145,7 +150,7 @@ class Database:
         """Do reading `work` of one statement that sees every account: half the round trips of `house`."""
 
         async def done() -> T:
-            async with self._connection(self._house) as connection:
+            async with self._house.lent() as connection:
                 return await work(connection)
 
         return await self._apart(done())
@@ -155,7 +160,7 @@ class Database:
 
         async def done() -> T:
             async with (
-                self._connection(self._tenants) as connection,
+                self._tenants.lent() as connection,
                 _together(connection, _SNAPSHOT),
             ):
                 await connection.execute(
@@ -166,18 +171,26 @@ class Database:
         return await self._apart(done())
 
     async def aclose(self) -> None:
-        """Close all connections; closing twice is harmless."""
+        """Close all connections, after what is under way, unless that takes long; closing twice is harmless."""
         if self._closed:
             return
         self._closed = True
         await self.bell.aclose()
-        if self._under_way:
-            await asyncio.wait(self._under_way)
-        await self._house.aclose()
-        await self._tenants.aclose()
+        late = set(self._under_way)
+        if late:
+            _, late = await asyncio.wait(late, timeout=min(self.place.seconds, _LAST_SECONDS))
+        for connections in (self._house, self._tenants):
+            if late:
+                connections.abandon()
+            await connections.aclose()
+        if late:
+            await asyncio.wait(late)
 
     async def _apart(self, work: Coroutine[None, None, T]) -> T:
         """Have work done to its end, also for a caller who is cancelled: he does not wait for the database then."""
+        if self._closed:
+            work.close()
+            raise UnavailableError("the store is closed")
         task = asyncio.create_task(work)
         self._under_way.add(task)
         task.add_done_callback(self._ended)
@@ -189,11 +202,17 @@ class Database:
             task.exception()  # whoever was to hear of it may be gone
 
     @asynccontextmanager
-    async def _connection(self, connections: Connections) -> AsyncIterator[AsyncConnection]:
-        if self._closed:
-            raise UnavailableError("the store is closed")
-        async with connections.lent() as connection:
-            yield connection
+    async def _turn(self) -> AsyncIterator[None]:
+        """Let few writers of this process wait in the database."""
+        try:
+            async with asyncio.timeout(self.place.seconds):
+                await self._writers.acquire()
+        except TimeoutError:
+            raise StoreDownError("others write for too long", {"retryable": True}) from None
+        try:
+            yield
+        finally:
+            self._writers.release()
 
     def _suspect(self) -> None:
         """Have all connections looked at: that of the bell has broken."""

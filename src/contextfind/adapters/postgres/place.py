@@ -53,10 +53,11 @@ class Place:
             "tcp_keepalives_interval": 3,
             "tcp_keepalives_count": 3,
         }
-        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        asked = conninfo.conninfo_to_dict(self.dsn).get("options") or ""  # some hosts want theirs
+        ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
         return conninfo.make_conninfo(
             self.dsn,
-            options=options,
+            options=f"{asked} {ours}",
             application_name="contextfind",
             connect_timeout=max(2, int(min(self.seconds, 10.0))),
             # A machine that is gone without a word is noticed in some fifteen seconds.
