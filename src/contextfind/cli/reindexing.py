@@ -28,7 +28,7 @@ def reindex(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="What was done as JSON.")] = False,
 ) -> None:
-    """Throw the search index away and build it anew; the server must be stopped.
+    """Throw the search index away and build it anew; a server on a data directory must be stopped.
 
     What lost what it belongs to is put right first: passages without a record or a vector, overviews without their
     text. Models are asked only with --vectors. A running server does it while it answers: POST /api/v1/content/reindex.

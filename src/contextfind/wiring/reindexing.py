@@ -1,9 +1,9 @@
-"""The index of a data directory thrown away and built anew, while no server works on it."""
+"""The index thrown away and built anew by a command; that of a data directory while no server works on it."""
 
 import asyncio
 import shutil
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from contextfind.config.model import Settings
 from contextfind.domain.records import RecordId
 from contextfind.ingestion.housekeeping import done
 from contextfind.ports import RecordStore
+from contextfind.ports.housekeeping import BlobPresence
 from contextfind.ports.index import handed_over
-from contextfind.wiring.backends import open_storage
+from contextfind.wiring.backends import open_index_of, open_storage
 from contextfind.wiring.engines import check_fingerprint
-from contextfind.wiring.indexing import INDEX, IndexRecipe
+from contextfind.wiring.indexing import INDEX, HouseIndex, IndexRecipe
 from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.progress import Told
 from contextfind.wiring.storage import Upkeep
@@ -38,7 +39,9 @@ class Rebuilt:
 
 
 async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False) -> Rebuilt:
-    """Put right what can be in the data, and build the index anew from the database.
+    """Put right what can be in the data, and build the index anew from the stored log.
+
+    An index of a database or a cluster is built beside the old one, which answers meanwhile.
 
     vectors: drop them all; a server, or whoever opens the house next, makes them anew.
 
@@ -47,33 +50,61 @@ async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False
         UnavailableError: a file does not answer, or the embedder's dimension cannot be learnt.
 
     """
-    directory = Path(settings.storage.path)
     async with AsyncExitStack() as stack:
         storage = await open_storage(settings, Surroundings.real(), stack)
         store = storage.store
         known = await store.fingerprint()
         embedder = await open_embedder(settings.embedding, Switchboard(stack), known)
         await check_fingerprint(storage, embedder, reembed=vectors)
-        repaired = await _repaired(storage.upkeep, directory, told)
+        repaired = await _repaired(storage.upkeep, _presence(settings, told), told)
         if vectors:
             await store.forget_vectors()
         recipe = IndexRecipe(embedder, WordTokenizer(), IndexRules(graphs=settings.index.graphs))
-        await asyncio.to_thread(_throw_away, directory)
-        index = await recipe.opened(directory / INDEX)
-        stack.push_async_callback(index.aclose)
-        refused = await _follow(store, index, told)
-        await _draw(index, told)
+        if settings.index_backend == "embedded":
+            records, refused = await _built(Path(settings.storage.path), store, recipe, told)
+        else:
+            index = await open_index_of(settings, storage, recipe, stack)
+            records, refused = await _built_beside(index, store, told)
         if refused:
             await store.embed_again(refused)
             repaired["records with damaged vectors"] = len(refused)
-        waiting = (await store.backlog()).texts
-        return Rebuilt(index.stats()["records"], waiting, repaired)
+        return Rebuilt(records, (await store.backlog()).texts, repaired)
 
 
-async def _repaired(upkeep: Upkeep, directory: Path, told: Told) -> dict[str, int]:
-    blobs = _WholeBlobs(BlobInspection(directory / "blobs"), told)
+async def _built(
+    directory: Path, store: RecordStore, recipe: IndexRecipe, told: Told
+) -> tuple[int, Sequence[RecordId]]:
+    """Build the index of a data directory; return its records, and those whose vectors are damaged."""
+    await asyncio.to_thread(_throw_away, directory)
+    async with aclosing(await recipe.opened(directory / INDEX)) as index:
+        refused = await _follow(store, index, told)
+        await _draw(index, told)
+        return index.stats()["records"], refused
+
+
+async def _built_beside(
+    index: HouseIndex, store: RecordStore, told: Told
+) -> tuple[int, Sequence[RecordId]]:
+    """Build an index that is elsewhere; return its records, and those whose vectors are damaged."""
+
+    async def step(position: int) -> None:
+        told("building the index", position, await store.position(), "changes")
+
+    refused = await index.rebuild(store.changes, step)
+    await index.position()  # what it says of itself is of the last time it was asked
+    return index.stats()["records"], refused
+
+
+def _presence(settings: Settings, told: Told) -> BlobPresence | None:
+    """Return who says which texts are there; None: whoever keeps them, as a database does."""
+    if settings.storage.backend != "sqlite":
+        return None
+    return _WholeBlobs(BlobInspection(Path(settings.storage.path) / "blobs"), told)
+
+
+async def _repaired(upkeep: Upkeep, presence: BlobPresence | None, told: Told) -> dict[str, int]:
     found: dict[str, int] = {}
-    for chore in upkeep.repairs(blobs):
+    for chore in upkeep.repairs(presence):
         told(f"looking for {chore.things}", 0, 0, "")
         if things := (await done(chore)).things:
             found[chore.things] = things

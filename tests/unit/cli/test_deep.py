@@ -22,7 +22,10 @@ from contextfind.domain.uri import Uri
 from contextfind.wiring import House
 from contextfind.wiring.findings import Finding, Verdict
 from tests.damage import cut, flip, spoil_pages
+from tests.schemas import directory_only
 from tests.unit.cli.calling import call
+
+pytestmark = directory_only  # damaged files of one; a database checks its own pages
 
 HASHED = {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"}
 ACCOUNTS = ("acme", "bolt")
