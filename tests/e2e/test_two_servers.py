@@ -57,9 +57,12 @@ def test_two_that_start_at_once_on_nothing_make_the_tables_and_see_each_others_w
             assert "Traceback" not in server.output()
 
 
-def test_what_a_killed_server_had_promised_the_other_one_keeps(tmp_path: Path, schema: str) -> None:
+@pytest.mark.parametrize("rounds", [4, pytest.param(20, marks=pytest.mark.slow)])
+def test_what_a_killed_server_had_promised_the_other_one_keeps(
+    tmp_path: Path, schema: str, rounds: int
+) -> None:
     pairs = Pairs(tmp_path / "data", on(databases.server(), schema), seed=3)
-    pairs.run(20)
+    pairs.run(rounds)
     assert pairs.toll.acknowledged > pairs.toll.rounds
 
 
