@@ -11,6 +11,7 @@ from psycopg_pool import PoolTimeout
 from contextfind.domain.errors import (
     DiskRefusesError,
     FailedPreconditionError,
+    InvalidArgumentError,
     StoreDownError,
     UnavailableError,
 )
@@ -42,6 +43,11 @@ def _ours(error: psycopg.Error) -> Exception:
         return DiskRefusesError("is read-only")
     if isinstance(error, errors.InsufficientPrivilege | errors.InvalidCatalogName):
         return FailedPreconditionError(f"the database refuses: {_line(error)}")
+    if isinstance(error, errors.ProgramLimitExceeded):  # it will not fit the next time either
+        return InvalidArgumentError(
+            "an address or a tag is too long for the database, which finds none of more than some 2,600 bytes: "
+            f"{_line(error)}"
+        )
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return StoreDownError(f"the database does not answer: {_line(error)}", _AGAIN)
     return UnavailableError(f"the database refuses: {_line(error)}")

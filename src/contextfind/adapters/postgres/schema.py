@@ -279,6 +279,7 @@ async def migrate(
 
     """
     number = lock_number(schema, "migration")
+    await connection.execute("SET statement_timeout = 0")  # it grows with the data
     await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
     try:
         await _require_pgvector(connection)
@@ -316,7 +317,10 @@ async def _require_pgvector(connection: AsyncConnection) -> None:
 async def _version(connection: AsyncConnection, schema: str) -> int:
     """Return how many migrations were applied; makes what that is written in."""
     async with connection.transaction():
-        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+        known = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+        if await (await connection.execute(known, (schema,))).fetchone() is None:
+            # Not `IF NOT EXISTS` alone: it takes the right to make schemas also where this one was made for us.
+            await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
         await connection.execute(
             "CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)"
         )
