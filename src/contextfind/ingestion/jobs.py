@@ -100,6 +100,9 @@ class Jobs:
         self._running: dict[str, _Running] = {}
         self._moves = Pulse()
         self._watch: asyncio.Task[None] | None = None
+        self._unbegun: set[str] = (
+            set()
+        )  # jobs of this process that it was not at, when it last looked
 
     def take_on(self, errand: Errand) -> None:
         """Run jobs of the errand's kind from now on."""
@@ -119,7 +122,8 @@ class Jobs:
         )
         errand = self._errands[kind]
         await self._store.save(job)
-        self._start(job, errand)
+        if job.id not in self._running:  # it took so long that it was begun already
+            self._start(job, errand)
         return job
 
     async def resume(self) -> int:
@@ -292,6 +296,19 @@ class Jobs:
                 self._let_go(running)
             elif cancel:
                 await self._stop(running)
+        await self._begin_left({job for job in own if job not in self._running})
+
+    async def _begin_left(self, unbegun: set[str]) -> None:
+        """Begin what was saved and never begun: others at its place would wait for it for ever.
+
+        Whoever started it was cancelled just then, or has never heard that it was saved.
+        """
+        left, self._unbegun = unbegun & self._unbegun, unbegun
+        for job in await self._store.unfinished() if left else ():
+            errand = self._errands.get(job.kind)
+            if job.id in left and job.id not in self._running and errand is not None:
+                _log.info("task %s was saved and not begun; it begins now", job.id)
+                self._start(replace(job, left=False), errand)
 
     def _let_go(self, running: _Running) -> None:
         _log.warning("another process has taken over task %s", running.job.id)

@@ -123,6 +123,18 @@ async def test_the_jobs_of_a_process_that_is_gone_go_on_in_another(start: Starte
     assert there.baking.over == [(job.id, JobState.COMPLETED)]
 
 
+async def test_a_job_that_was_saved_and_never_begun_holds_nobody_up(start: Starter) -> None:
+    here = await start()
+    here.baking.hot.set()
+    starting = asyncio.create_task(here.jobs.start(ANN, "bake", OVEN))
+    while not starting.done() and not await here.store.own():
+        await asyncio.sleep(0)
+        starting.cancel()  # its caller has gone; what the database does is done to its end
+    await asyncio.gather(starting, return_exceptions=True)
+    later = await here.jobs.start(ANN, "bake", OVEN)
+    assert (await here.jobs.finished(ANN, later.id, 30)).state is JobState.COMPLETED
+
+
 async def test_of_many_that_look_at_once_one_gets_each_job(start: Starter) -> None:
     gone, *others = [await start() for _ in range(4)]
     for other in others:
