@@ -705,6 +705,10 @@ async def test_the_fingerprint_is_remembered(store: Store) -> None:
     await store.set_fingerprint("hash/8")
     await store.set_fingerprint("hash/16")
     assert await store.fingerprint() == "hash/16"
+    await store.forget_vectors()
+    assert await store.fingerprint() == "hash/16"
+    await store.forget_vectors("hash/32")
+    assert await store.fingerprint() == "hash/32"
 
 
 async def test_the_backlog_counts_below_an_address_and_in_an_account(store: Store) -> None:

@@ -129,9 +129,10 @@ async def check_fingerprint(storage: Storage, embedder: Embedder, *, reembed: bo
             f"{embedder.fingerprint!r}; go back to the former one, or embed everything again with: "
             f"contextfind serve {storage.named_by}--reembed"
         )
-    if before is not None:
-        await store.forget_vectors()
-    await store.set_fingerprint(embedder.fingerprint)
+    if before is None:
+        await store.set_fingerprint(embedder.fingerprint)
+    else:
+        await store.forget_vectors(embedder.fingerprint)
 
 
 async def _ensure_default_account(identities: IdentityStore, now: datetime) -> None:

@@ -22,8 +22,11 @@ class HouseStore(ReindexedStore, Protocol):
         """Note which embedder makes the vectors from now on."""
         ...
 
-    async def forget_vectors(self) -> int:
-        """Drop every vector, log the records that had passages, and return the position."""
+    async def forget_vectors(self, fingerprint: str | None = None) -> int:
+        """Drop every vector, log the records that had passages, and return the position.
+
+        fingerprint: of the embedder that makes them from now on, noted at the same moment. None: the same one.
+        """
         ...
 
 

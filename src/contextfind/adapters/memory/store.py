@@ -280,8 +280,9 @@ class MemoryRecordStore:
         """Note which embedder makes the vectors from now on."""
         self._fingerprint = fingerprint
 
-    async def forget_vectors(self) -> int:
+    async def forget_vectors(self, fingerprint: str | None = None) -> int:
         """Drop every vector, log the records that had passages, and return the position."""
+        self._fingerprint = fingerprint or self._fingerprint
         tree = self._tree
         tree.vectors.clear()
         for record in sorted(tree.records):

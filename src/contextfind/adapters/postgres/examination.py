@@ -11,9 +11,9 @@ from contextfind.adapters.postgres.connections import bounded
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.index_schema import Tables
+from contextfind.adapters.postgres.maker import FINGERPRINT
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import lock_class
-from contextfind.adapters.postgres.records import FINGERPRINT
 from contextfind.adapters.postgres.schema import MIGRATIONS
 
 T = TypeVar("T")

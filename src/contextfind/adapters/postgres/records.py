@@ -13,6 +13,7 @@ from contextfind.adapters.postgres import (
 )
 from contextfind.adapters.postgres.claims import claim, directory_claim, others_at_work
 from contextfind.adapters.postgres.database import Database, last_position
+from contextfind.adapters.postgres.maker import check_maker, note_maker, read_maker
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.domain.filters import Filter
 from contextfind.domain.records import Passage, Record, RecordId, Vector
@@ -32,8 +33,6 @@ from contextfind.ports.store import (
     StaleDirectory,
 )
 
-FINGERPRINT = "embedder_fingerprint"  # in `meta`
-
 
 class PostgresRecordStore:
     """`RecordStore` and `ReindexedStore` of all processes that share a schema; closing it closes the database.
@@ -46,6 +45,7 @@ class PostgresRecordStore:
         self._database = database
         self._change_passages = change_passages
         self._claiming = lock_number(database.place.schema, "claims")
+        self._maker: str | None = None  # of the vectors, as this process was told
 
     async def commit(self, commit: Commit) -> Committed:
         """See `RecordStore.commit`."""
@@ -53,7 +53,12 @@ class PostgresRecordStore:
 
     async def add_vectors(self, vectors: Sequence[tuple[str, Vector]]) -> int:
         """See `RecordStore.add_vectors`."""
-        return await self._database.commit(lambda c: committing.store_vectors(c, vectors))
+
+        async def work(connection: AsyncConnection) -> int:
+            await check_maker(connection, self._maker)
+            return await committing.store_vectors(connection, vectors)
+
+        return await self._database.commit(work)
 
     async def embed_again(self, ids: Sequence[RecordId]) -> int:
         """See `RecordStore.embed_again`."""
@@ -181,8 +186,12 @@ class PostgresRecordStore:
 
     async def changes(self, after: int, limit: int) -> Sequence[Change]:
         """See `RecordStore.changes`."""
-        most = self._change_passages
-        return await self._database.house(lambda c: following.read_changes(c, after, limit, most))
+
+        async def work(connection: AsyncConnection) -> Sequence[Change]:
+            await check_maker(connection, self._maker)
+            return await following.read_changes(connection, after, limit, self._change_passages)
+
+        return await self._database.house(work)
 
     async def wait_beyond(self, position: int) -> None:
         """See `RecordStore.wait_beyond`."""
@@ -205,33 +214,34 @@ class PostgresRecordStore:
         self, copies: Sequence[RecordCopy], ensure: Sequence[RecordCopy] = ()
     ) -> Restored:
         """See `RecordStore.restore`."""
-        return await self._database.commit(lambda c: restoring.run_restore(c, copies, ensure))
+
+        async def work(connection: AsyncConnection) -> Restored:
+            await check_maker(connection, self._maker)
+            return await restoring.run_restore(connection, copies, ensure)
+
+        return await self._database.commit(work)
 
     async def fingerprint(self) -> str | None:
         """Return which embedder made the vectors, None when nobody has said yet."""
-
-        async def work(connection: AsyncConnection) -> str | None:
-            query = "SELECT value FROM meta WHERE key = %s"
-            row = await (await connection.execute(query, (FINGERPRINT,))).fetchone()
-            return None if row is None else str(row[0])
-
-        return await self._database.glance(work)
+        self._maker = await self._database.glance(read_maker)
+        return self._maker
 
     async def set_fingerprint(self, fingerprint: str) -> None:
-        """Note which embedder makes the vectors from now on."""
+        """Note which embedder makes the vectors from now on; processes that were told of another give and get none."""
+        await self._database.write(lambda c: note_maker(c, fingerprint))
+        self._maker = fingerprint
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                "INSERT INTO meta (key, value) VALUES (%s, %s)"
-                " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                (FINGERPRINT, fingerprint),
-            )
+    async def forget_vectors(self, fingerprint: str | None = None) -> int:
+        """See `HouseStore.forget_vectors`."""
 
-        await self._database.write(work)
+        async def work(connection: AsyncConnection) -> int:
+            if fingerprint is not None:
+                await note_maker(connection, fingerprint)
+            return await committing.forget_vectors(connection)
 
-    async def forget_vectors(self) -> int:
-        """Drop every vector, log the records that had passages, and return the position."""
-        return await self._database.commit(committing.forget_vectors)
+        position = await self._database.commit(work)
+        self._maker = fingerprint or self._maker
+        return position
 
     async def aclose(self) -> None:
         """See `RecordStore.aclose`."""

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
+from functools import partial
 
 from contextfind.adapters.sqlite import committing, reading, reindexing, restoring
 from contextfind.adapters.sqlite.database import Database
@@ -197,17 +198,23 @@ class SqliteRecordStore:
 
     async def set_fingerprint(self, fingerprint: str) -> None:
         """Note which embedder makes the vectors from now on."""
+        await self._database.write(partial(_note_fingerprint, fingerprint=fingerprint))
 
-        def work(connection: sqlite3.Connection) -> None:
-            statement = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
-            connection.execute(statement, (FINGERPRINT, fingerprint))
+    async def forget_vectors(self, fingerprint: str | None = None) -> int:
+        """See `HouseStore.forget_vectors`."""
 
-        await self._database.write(work)
+        def work(connection: sqlite3.Connection) -> int:
+            if fingerprint is not None:
+                _note_fingerprint(connection, fingerprint)
+            return committing.forget_vectors(connection)
 
-    async def forget_vectors(self) -> int:
-        """Drop every vector, log the records that had passages, and return the position."""
-        return await self._database.write(committing.forget_vectors)
+        return await self._database.write(work)
 
     async def aclose(self) -> None:
         """See `RecordStore.aclose`."""
         await self._database.aclose()
+
+
+def _note_fingerprint(connection: sqlite3.Connection, fingerprint: str) -> None:
+    statement = "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)"
+    connection.execute(statement, (FINGERPRINT, fingerprint))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import AsyncConnection
@@ -240,6 +241,29 @@ async def claims(store: PostgresRecordStore) -> int:
     [(count,)] = await sql(store, "SELECT count(*) FROM claims")
     assert isinstance(count, int)
     return count
+
+
+async def test_vectors_of_two_embedders_never_meet_while_processes_of_both_run(
+    opened: Opener,
+) -> None:
+    old, new = await opened(), await opened()
+    await old.set_fingerprint("hash/8")
+    await old.commit(Commit("acme", NOON, put=(draft("a.md", "one", "two"),)))
+    (one, two) = await old.pending(9)
+    await old.add_vectors([(one.digest, np.ones(8, np.float32))])
+    assert await new.fingerprint() == "hash/8"
+    await new.forget_vectors(
+        "hash/16"
+    )  # as a server does that is started to embed everything again
+    with pytest.raises(UnavailableError, match="embedded by 'hash/16' since this one was started"):
+        await old.add_vectors([(two.digest, np.ones(8, np.float32))])
+    with pytest.raises(UnavailableError, match="start it again with the embedder of the other"):
+        await old.changes(0, 9)
+    with pytest.raises(UnavailableError, match="hash/16"):
+        await old.restore([])
+    assert (await new.counts())["vectors"] == 0
+    await new.add_vectors([(two.digest, np.ones(16, np.float32))])
+    assert [change.vectors for change in await new.changes(0, 9)] == [None]
 
 
 async def test_each_process_that_lives_embeds_a_share_of_its_own(opened: Opener) -> None:
