@@ -22,6 +22,9 @@ _RESIGNED_SECONDS = 30.0  # where trying again is of no use, but costs nothing
 _WATCH_SECONDS = (
     0.02  # between two looks at an index that another process brings on: one small query each
 )
+# So long an index may stand still behind the log before a process that does not lead follows too: the one that does
+# may hang, or have an index of another embedder. While a large batch is written, or a graph drawn, they wait in turn.
+_PATIENCE_SECONDS = 15.0
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
 
 
@@ -54,6 +57,8 @@ class Follower:
         self._there = 0
         self._fault = ""
         self._sent_back: set[RecordId] = set()
+        self._still_since: float | None = None
+        self._told = ""
 
     @property
     def standing(self) -> str:
@@ -97,13 +102,15 @@ class Follower:
                 moved = await self._step()
             except UnavailableError as fault:
                 self._fault = f"does not follow: {fault}"
-                _log.warning("index does not follow, trying again: %s", fault)
+                if self._fault != self._told:
+                    self._told = self._fault
+                    _log.warning("index does not follow, trying again: %s", fault)
                 damaged = isinstance(fault, DamagedError)
                 if damaged:  # it will not: what is there is all there is
                     self._caught_up.set()
                 await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
-            self._fault = ""
+            self._fault = self._told = ""
             self._pulse.beat()
             if moved and self._caught_up.is_set():
                 await asyncio.sleep(min(loop.time() - began, _REST_SECONDS))
@@ -129,7 +136,7 @@ class Follower:
             await self._courtesy.give_way()
         if self._company is not None:
             before, self._there = self._there, await self._index.position()
-            if not await self._company.leads():
+            if not (await self._company.leads() or await self._stands_still(before)):
                 return await self._watched(before)
         changes = await self._store.changes(self._there, self._most)
         if changes:
@@ -137,9 +144,19 @@ class Follower:
             self._there = changes[-1].position
         return bool(changes)
 
+    async def _stands_still(self, before: int) -> bool:
+        """Return whether the index should have moved long ago."""
+        now = asyncio.get_running_loop().time()
+        if self._there != before or await self._store.position() <= self._there:
+            self._still_since = None
+            return False
+        if self._still_since is None:
+            self._still_since = now
+        return now - self._still_since > _PATIENCE_SECONDS
+
     async def _watched(self, before: int) -> bool:
         """Return whether another process has brought the index on; not at once when it is to do so."""
-        if self._there == before and await self._store.position() > before:
+        if self._still_since is not None:
             await asyncio.sleep(_WATCH_SECONDS)
         return self._there > before
 

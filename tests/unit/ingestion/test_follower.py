@@ -9,6 +9,7 @@ from contextfind.adapters.memory.store import MemoryRecordStore
 from contextfind.domain.errors import DamagedError, InvalidArgumentError, UnavailableError
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.uri import Uri
+from contextfind.ingestion import follower
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, Commit, RecordDraft
@@ -177,4 +178,42 @@ async def test_an_index_of_several_processes_is_followed_by_the_one_that_leads()
     company.leading = True  # the other one is gone
     await pulse.wait(20, beats)
     assert await index.position() == 2
+    task.cancel()
+
+
+class Subordinate(Solitude):
+    """Never leads, and whoever does is not heard of."""
+
+    async def leads(self) -> bool:
+        return False
+
+
+async def test_an_index_that_nobody_brings_on_is_followed_by_who_does_not_lead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(follower, "_PATIENCE_SECONDS", 0.3)
+    loop = asyncio.get_running_loop()
+    store, index = MemoryRecordStore(), MemoryIndex(SimpleTokenizer())
+    follow = Follower(store, index, Pulse(), company=Subordinate())
+    task = asyncio.create_task(follow.run())
+    began = loop.time()
+    for name in ("a.md", "b.md"):  # and again, after it has come up once
+        await put(store, name)
+        async with asyncio.timeout(20):
+            while await index.position() < await store.position():  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.01)
+    assert loop.time() - began > 0.6  # it is left to the one that leads first, each time
+    task.cancel()
+
+
+async def test_what_keeps_an_index_from_following_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store, index = MemoryRecordStore(), GatedIndex()
+    await put(store, "a.md")
+    follow = Follower(store, index, Pulse())
+    task = asyncio.create_task(follow.run())
+    await until(follow, "does not follow: disk full")
+    await asyncio.sleep(1.2)  # it has tried once more
+    assert caplog.text.count("disk full") == 1
     task.cancel()
