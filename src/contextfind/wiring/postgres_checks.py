@@ -42,6 +42,7 @@ async def check_postgres(settings: Settings) -> tuple[list[Finding], Examined | 
         _tables,
         _row_security,
         _connections,
+        _patience,
         _durability,
         _memory,
     )
@@ -156,6 +157,15 @@ def _least(place: Place) -> int:
 
 def _processes(number: int) -> str:
     return f"{number} process" if number == 1 else f"{number} processes"
+
+
+def _patience(seen: Examined, _: Place) -> Finding | None:
+    """Tell of a server that ends sessions in which nothing is asked; nothing to tell where it does not."""
+    seconds = seen.settings["idle_session_timeout"]
+    if seconds == "0":
+        return None
+    line = f"idle_session_timeout is {seconds}: a process that only listens is taken for dead each time"
+    return Finding("sessions", Verdict.WARN, line, "set it to 0 for this role: ALTER ROLE … SET")
 
 
 def _durability(seen: Examined, _: Place) -> Finding | None:

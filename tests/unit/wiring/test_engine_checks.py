@@ -207,6 +207,15 @@ async def test_a_server_that_does_not_do_is_a_failure(
     assert told in finding.next_step
 
 
+async def test_a_server_that_ends_idle_sessions_is_a_warning(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**(await examined(place)).settings, "idle_session_timeout": "1min"}
+    finding = await seen_by(monkeypatch, place, settings=settings)
+    assert (finding.what, finding.verdict) == ("sessions", Verdict.WARN)
+    assert "1min" in finding.line
+
+
 @pytest.mark.parametrize("there", ["0.7.4", None])
 async def test_pgvector_that_is_old_or_missing_is_a_failure(
     place: Place, monkeypatch: pytest.MonkeyPatch, there: str | None

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _SETTINGS = (
     *("server_version", "server_version_num", "server_encoding", "transaction_read_only"),
-    *("fsync", "full_page_writes", "synchronous_commit", "shared_buffers"),
+    *("fsync", "full_page_writes", "synchronous_commit", "shared_buffers", "idle_session_timeout"),
 )
 _ROLE = """
     SELECT rolname AS name, rolsuper AS rules_all, rolbypassrls AS sees_all,
