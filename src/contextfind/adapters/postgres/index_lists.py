@@ -77,7 +77,7 @@ class Lists:
         if sets:
             more, all_read = yield from self._held(sets)
             found, whole = found.with_others(more), whole and all_read
-        told = f" and {len(sets)} combinations of the others" if sets else ""
+        told = f" and {len(sets)} sets of the others" if sets else ""
         ways.append(f"words by the lists of {len(rare)} of {len(known)} terms{told}")
         if not whole:
             ways.append("of which the beginning was read, because they are long")

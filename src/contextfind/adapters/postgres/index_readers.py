@@ -6,7 +6,7 @@ rest of a find; a thread waits for them outside of the interpreter, and scores b
 
 import asyncio
 import contextlib
-import select
+import selectors
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -94,5 +94,6 @@ class Readers:
 
 def _has_spoken(connection: Connection) -> bool:
     """Return whether the database said something unasked, which is that it goes."""
-    readable, _, _ = select.select([connection.fileno()], [], [], 0)
-    return bool(readable)
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return bool(selector.select(0))

@@ -21,7 +21,6 @@ from contextfind.domain.uri import ROOT
 from contextfind.ports.index import Hits, Probe
 
 _MOST_OF_RECORD, _SPARE = 2.0, 10  # passages of one record among the nearest, and some more
-_FILTERED = 2.0
 _WIDER = 4  # times as many, when too few were records of their own
 _FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
 
@@ -72,7 +71,9 @@ class Search:
             self.ways.append("nothing is asked for")
             return Hits.of(())
         if self._plentiful():
-            sorting, told = not self._sight.drawn, f"{self._sight.passages:,} passages"
+            few = rules.sorted_in(self._sight.vectors, probe.limit)
+            sorting = not self._sight.drawn or self._sight.passages <= few
+            told = f"{self._sight.passages:,} passages"
         else:
             [rows] = yield [self._asking.scan(rules.sorted, rules.scanned)]
             records, passages = rows[0][:_FACTS]
@@ -111,14 +112,17 @@ class Search:
         return sorted({record for ids in found for record in ids})
 
     def _near(self, told: str, *, sorting: bool) -> Steps:
+        found = None
         if not sorting:
-            ids = yield from self._by_graph(told)
-            if ids is not None:
-                return ids
-        self.ways.append(f"exact scan of {told}")
-        self.plans.append("sort")
-        [rows] = yield [self._asking.nearest(self._probe.limit)]
-        return [record for (record,) in rows]
+            found = yield from self._nearest(graph=True)
+        if found is not None:
+            self.ways.append(f"graph search among {told}, the nearest scored exactly")
+            self.plans.append("neighbours")
+        else:
+            self.ways.append(f"exact scan of {told}")
+            self.plans.append("sort")
+            found = yield from self._nearest(graph=False)
+        return (yield from self._cut(found))
 
     def _telling(self, weights: Weights) -> Steps:
         keys = self._sight.keys[_shelves(self._sight.shelves, self._probe.where)]
@@ -128,26 +132,22 @@ class Search:
         self.plans.append("words")
         return (yield from self._cut(found))
 
-    def _by_graph(self, told: str) -> Steps:
-        """Return the ids of the nearest records; None when the graph knows too few that match."""
-        wanted = self._probe.limit
-        sight = self._sight
+    def _nearest(self, *, graph: bool) -> Steps:
+        """Return the nearest records and some more; None when the graph finds too few of them."""
+        sight, wanted = self._sight, self._probe.limit
         share = min(1.0, sight.passages / max(sight.vectors, 1))
-        if (
-            not self._everywhere
-        ):  # how much a filter leaves is not known, and what is near to the rest finds less
-            share /= _FILTERED
         asked = int(wanted * min(_MOST_OF_RECORD, sight.of_record)) + _SPARE
         while True:
-            effort = self._rules.effort(asked, share, sight.vectors)
-            [rows] = yield [self._asking.neighbours(asked, effort)]
+            statement = self._asking.nearest(asked)
+            if graph:
+                effort = self._rules.effort(asked, share, filtered=not self._everywhere)
+                statement = self._asking.neighbours(asked, effort)
+            [rows] = yield [statement]
             found = Ranked.of([row[0] for row in rows], [-row[1] for row in rows])
             if len(found.ids) >= wanted:
-                self.ways.append(f"graph search among {told}, the nearest scored exactly")
-                self.plans.append("neighbours")
-                return (yield from self._cut(found))
+                return found
             if len(rows) < asked:
-                return None
+                return None if graph else found
             asked *= _WIDER
 
     def _cut(self, found: Ranked) -> Steps:

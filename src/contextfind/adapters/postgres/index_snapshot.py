@@ -13,18 +13,18 @@ _SETTINGS = {
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    "enable_memoize": "off",  # a vector is needed once, and copying it takes longer than finding it
     "enable_sort": "off",
     "enable_incremental_sort": "off",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
-    "hnsw.iterative_scan": "strict_order",
 }
 _SET = "SELECT " + ", ".join(
     f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()
 )
 _SEES = "SELECT set_config('contextfind.account', %s, true)"
 _LOOKS = (
-    "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.max_scan_tuples', %s, true)"
+    "SELECT set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)"
 )
 
 
@@ -48,7 +48,7 @@ class Snapshot:
     def look(self, effort: Effort | None) -> None:
         """Have a graph do so much from now on; None leaves it as it is."""
         if effort is not None and effort != self._effort:
-            values = (str(effort.breadth), str(effort.nodes))
+            values = (str(effort.breadth), "strict_order" if effort.deeper else "off")
             self.connection.execute(_LOOKS, values)
             self._effort = effort
 

@@ -84,15 +84,16 @@ class Asking:
         return self._statement(sql, *values, longs(ids), *here.values)
 
     def nearest(self, wanted: int) -> Statement:
-        """Return the ids of the nearest records, by looking at all that match; ties to the earlier one in the tree."""
+        """Return id and distance of those that hold the nearest vectors of all that match, and all that tie at the cut."""
         here, t = self._allowed(), self.tables
         sql = f"""
-            SELECT id FROM {t.entries} CROSS JOIN LATERAL unnest(vectors) AS mine
+            SELECT id, v.vector <#> %s::vector AS distance
+            FROM {t.entries} CROSS JOIN LATERAL unnest(vectors) AS mine
             JOIN {t.vectors} AS v ON v.number = mine
             WHERE {here.sql}
-            GROUP BY id ORDER BY min(v.vector <#> %s::vector), {_TREE_ORDER} LIMIT %s
+            ORDER BY distance FETCH FIRST %s ROWS WITH TIES
         """
-        return self._statement(sql, *here.values, self.vector, wanted)
+        return self._statement(sql, self.vector, *here.values, wanted)
 
     def neighbours(self, wanted: int, effort: Effort) -> Statement:
         """Return id and distance of the records that hold the nearest vectors by the graph, all that tie at the cut."""

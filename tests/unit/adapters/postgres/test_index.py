@@ -137,8 +137,8 @@ async def test_the_best_by_words_are_exact_with_few_of_the_lists(opening: Openin
         for _ in range(12)
     ]
     told = await index.explain(questions)
-    assert any("combinations" in line for line in told)
-    assert any("lists of 1 of" in line and "combinations" not in line for line in told)
+    assert any("sets of the others" in line for line in told)
+    assert any("lists of 1 of" in line and "sets of" not in line for line in told)
     for question in questions:
         [got], [right] = await index.search([question]), await memory.search([question])
         same(got, right)
