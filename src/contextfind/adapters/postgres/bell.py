@@ -21,7 +21,8 @@ Keep = Callable[[psycopg.AsyncConnection], Awaitable[None]]
 class Bell:
     """Listens on a connection of its own, which is also what tells other processes that this one lives.
 
-    position: where the log stood when it last heard of it; it never goes back. keep: see `Presence.keep`.
+    position: where the log stood when it last heard of it. It goes back only with the log itself, when the database
+    behind a new connection is an older state of it. keep: see `Presence.keep`.
     lost: told when the connection has broken.
     """
 
@@ -35,6 +36,7 @@ class Bell:
         self._position = 0
         self._moved = asyncio.Event()
         self._closed = False
+        self._told = ""
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -75,27 +77,33 @@ class Bell:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _listen(self) -> None:
-        told = ""
         while True:
             try:
                 with translated():
                     await self._hear()
             except ContextFindError as fault:
                 self._lost()
-                if str(fault) != told:
-                    told = str(fault)
-                    _log.warning("does not hear of other processes' writes, trying again: %s", told)
+                if str(fault) != self._told:
+                    self._told = str(fault)
+                    _log.warning(
+                        "does not hear of other processes' writes, trying again: %s", fault
+                    )
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _hear(self) -> None:
         async with await self._connect() as connection:
             await connection.execute(f'LISTEN "{self._channel}"')
+            # What is committed from here on is told, so a position that is set back too far is right again at once.
+            self._position = min(self._position, await self._look(connection))
             while True:
                 await self._keep(connection)
-                cursor = await connection.execute("SELECT position FROM head")
-                row = await cursor.fetchone()
-                if row is not None:
-                    self.ring(int(row[0]))
+                self.ring(await self._look(connection))
+                self._told = ""
                 async for message in connection.notifies(timeout=_LOOK_SECONDS):
                     with contextlib.suppress(ValueError):
                         self.ring(int(message.payload))
+
+    async def _look(self, connection: psycopg.AsyncConnection) -> int:
+        cursor = await connection.execute("SELECT position FROM head")
+        row = await cursor.fetchone()
+        return self._position if row is None else int(row[0])

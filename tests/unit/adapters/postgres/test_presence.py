@@ -83,6 +83,23 @@ async def test_a_broken_connection_is_made_again_with_the_same_number(opened: Op
     assert await living(other) == {1, 2}
 
 
+async def test_who_waits_for_the_log_waits_also_after_the_database_was_put_back(
+    opened: Opener,
+) -> None:
+    one = await opened()
+    one.bell.ring(1_000)  # what a replica that is the database now has never heard of
+    holder = f"FROM pg_locks WHERE classid = {lock_class(one.place.schema)}::bigint::oid"
+    databases.execute(f"SELECT pg_terminate_backend(pid) {holder}")
+
+    async def knows() -> bool:
+        return one.bell.position == 0
+
+    await until(knows)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await one.bell.beyond(0)
+
+
 DYING = """
 import asyncio, sys
 from contextfind.adapters.postgres.database import Database
