@@ -32,9 +32,9 @@ _WORDY = 1_000  # tokens; some models think aloud before they say a word
 
 
 def check_surroundings(settings: Settings) -> list[Finding]:
-    """Look at the data directory, its lock, the disk and the port."""
+    """Look at the data directory, its lock, the disk and the port; of a database only at what is on this machine."""
     if settings.storage.backend != "sqlite":
-        return [check_port(settings)]
+        return [_room_for_uploads(Path(tempfile.gettempdir()), settings), check_port(settings)]
     directory = Path(settings.storage.path).absolute()
     data = check_directory(directory)
     findings = [data]
@@ -80,6 +80,16 @@ def check_disk(directory: Path) -> Finding:
         return Finding("disk", Verdict.FAIL, line, "make room, or choose another with --data")
     if free < COMFORTABLE:
         return Finding("disk", Verdict.WARN, line, "make room before you add much")
+    return Finding("disk", Verdict.OK, line)
+
+
+def _room_for_uploads(directory: Path, settings: Settings) -> Finding:
+    """Look at the free room where uploads lie while they come and are added, on their way to the database."""
+    free, largest = shutil.disk_usage(directory).free, settings.server.max_upload_bytes
+    line = f"{free / GIB:.1f} GiB free in {directory}, where uploads lie meanwhile"
+    if free < 2 * largest:  # one that comes and its copy that is read
+        step = "name a larger one in TMPDIR, or lower server.max_upload_bytes"
+        return Finding("disk", Verdict.WARN, line, step)
     return Finding("disk", Verdict.OK, line)
 
 

@@ -1,6 +1,9 @@
 import json
 import socket
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from contextfind.adapters.files.lock import DirectoryLock
 from contextfind.cli.checks import (
@@ -11,6 +14,7 @@ from contextfind.cli.checks import (
     check_models,
     check_port,
     check_reranker,
+    check_surroundings,
 )
 from contextfind.config.load import load_settings
 from contextfind.config.model import Settings
@@ -48,6 +52,19 @@ def test_data_in_use_is_a_warning(tmp_path: Path) -> None:
 
 def test_the_free_room_is_told(tmp_path: Path) -> None:
     assert "GiB free" in check_disk(tmp_path / "not" / "there").line
+
+
+def test_with_a_database_there_has_to_be_room_for_uploads_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    database = {"storage.backend": "postgres", "storage.dsn": "dbname=x", "server.port": 0}
+    disk, port = check_surroundings(settings(**database))
+    assert (disk.what, disk.verdict, port.what) == ("disk", Verdict.OK, "port")
+    assert "uploads" in disk.line
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 29))
+    disk, _ = check_surroundings(settings(**database))
+    assert disk.verdict is Verdict.WARN
+    assert "TMPDIR" in disk.next_step
 
 
 def test_a_port_in_use_is_a_warning() -> None:
