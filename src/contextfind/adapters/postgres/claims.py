@@ -41,6 +41,13 @@ async def disclaim(connection: AsyncConnection, what: Sequence[str]) -> None:
     )
 
 
+async def disclaim_all(connection: AsyncConnection) -> None:
+    """Forget who was to do anything; what somebody claims at this very moment stays his, as above."""
+    await connection.execute(
+        "DELETE FROM claims WHERE what IN (SELECT what FROM claims FOR UPDATE SKIP LOCKED)"
+    )
+
+
 async def disclaim_directories(
     connection: AsyncConnection, account: str, uris: Sequence[str]
 ) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 from psycopg import AsyncConnection
 
-from contextfind.adapters.postgres.claims import disclaim, disclaim_directories
+from contextfind.adapters.postgres.claims import disclaim, disclaim_all, disclaim_directories
 from contextfind.adapters.postgres.kinds import IS_DIRECTORY, WANTED, above, areas
 from contextfind.adapters.postgres.ledger import Ledger
 from contextfind.adapters.postgres.rearranging import Rearrangement
@@ -101,6 +101,7 @@ async def forget_vectors(connection: AsyncConnection) -> int:
     ledger = await Ledger.open(connection)
     await connection.execute("DELETE FROM vectors")
     await connection.execute("UPDATE passages SET pending = true WHERE NOT pending")
+    await disclaim_all(connection)  # also those of processes that were started for another embedder
     cursor = await connection.execute("SELECT DISTINCT record FROM passages ORDER BY record")
     for row in await cursor.fetchall():
         ledger.note(int(row[0]))

@@ -83,6 +83,7 @@ class PostgresRecordStore:
         presence = self._database.presence
 
         async def work(connection: AsyncConnection) -> Sequence[PendingText]:
+            await check_maker(connection, self._maker)
             others = await others_at_work(connection, presence, self._claiming)
             found = await following.read_pending(connection, limit, others)
             await claim(connection, presence.worker, [text.digest for text in found])

@@ -261,6 +261,9 @@ async def test_vectors_of_two_embedders_never_meet_while_processes_of_both_run(
         await old.changes(0, 9)
     with pytest.raises(UnavailableError, match="hash/16"):
         await old.restore([])
+    with pytest.raises(UnavailableError, match="hash/16"):
+        await old.pending(9)
+    assert await new.pending(9) == [one, two]  # though the old one was given them, and lives
     assert (await new.counts())["vectors"] == 0
     await new.add_vectors([(two.digest, np.ones(16, np.float32))])
     assert [change.vectors for change in await new.changes(0, 9)] == [None]
