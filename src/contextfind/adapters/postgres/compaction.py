@@ -42,6 +42,10 @@ _NOTE = (
     "INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE"
     " SET value = excluded.value WHERE meta.value::bigint < excluded.value::bigint"
 )
+_UNCLAIM = (  # what somebody claims just now is his: who waited for it might wait in a circle
+    "DELETE FROM claims WHERE what IN"
+    " (SELECT what FROM claims WHERE worker = ANY(%s) FOR UPDATE SKIP LOCKED)"
+)
 # A table with a graph is not written anew: to draw one of a million vectors takes most of an hour.
 _TABLES = (
     "SELECT c.oid::regclass::text, EXISTS (SELECT 1 FROM pg_index i JOIN pg_class g ON g.oid = i.indexrelid"
@@ -132,8 +136,7 @@ class PostgresCompaction:
             cursor = await connection.execute("SELECT DISTINCT worker FROM claims")
             workers = {int(row[0]) for row in await cursor.fetchall()}
             dead = workers - await presence.living(connection) - {presence.worker}
-            statement = "DELETE FROM claims WHERE worker = ANY(%s)"
-            return (await connection.execute(statement, (list(dead),))).rowcount if dead else 0
+            return (await connection.execute(_UNCLAIM, (list(dead),))).rowcount if dead else 0
 
         yield Swept(await self._database.tidy(work))
 

@@ -1,7 +1,9 @@
 """What keeps the tables in PostgreSQL small, and that no index misses a delete for it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+import psycopg
 import pytest
 from psycopg import AsyncConnection
 
@@ -92,6 +94,16 @@ async def test_claims_of_the_dead_go_and_those_of_the_living_stay(
     await execute(database, f"INSERT INTO claims VALUES {values}")  # noqa: S608 - numbers
     assert await round_of(compaction) == Swept(2)
     await living.aclose()
+
+
+async def test_a_claim_that_is_just_taken_from_the_dead_is_not_waited_for(
+    database: Database, compaction: PostgresCompaction
+) -> None:
+    await execute(database, "INSERT INTO claims VALUES ('one', 99), ('two', 99)")
+    with psycopg.connect(database.place.conninfo("*")) as other:
+        other.execute("UPDATE claims SET worker = 1 WHERE what = 'one'")
+        async with asyncio.timeout(10):
+            assert await round_of(compaction) == Swept(1)
 
 
 async def test_chores_are_no_writes_and_commits_of_any_process_are(
