@@ -1,6 +1,9 @@
 """Where the data of a test's house lies: a data directory, or a schema of PostgreSQL in the place of one."""
 
+import shutil
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import psycopg
 
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT
 from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.config import load
 from contextfind.config.layers import Given
 from contextfind.config.model import Settings
@@ -52,7 +56,76 @@ def lose_body(directory: Path, body: bytes) -> None:
     if not ON_POSTGRES:
         (directory / "blobs" / digest[:2] / digest[2:]).unlink()
         return
-    place = Place(storage_environment(directory)["CONTEXTFIND_STORAGE__DSN"], schema_of(directory))
-    with psycopg.connect(place.conninfo(EVERY_ACCOUNT), autocommit=True) as connection:
+    with _connected(directory) as connection:
         lost = connection.execute("DELETE FROM blobs WHERE digest = %s", (digest,))
         assert lost.rowcount == 1
+
+
+def lose_index(directory: Path) -> None:
+    """Take away the search index of data that nobody has open."""
+    if not ON_POSTGRES:
+        shutil.rmtree(directory / "index")
+        return
+    with _connected(directory) as connection:
+        tables = [name for name in _tables(connection) if name.startswith("index")]
+        assert tables
+        connection.execute(f"DROP TABLE {', '.join(tables)} CASCADE")
+
+
+def age_log(directory: Path) -> None:
+    """Have the log of a database be older than the week for which it keeps what is gone."""
+    if ON_POSTGRES:
+        with _connected(directory) as connection:
+            connection.execute(
+                "INSERT INTO log_marks (at, position) SELECT now() - interval '30 days', position FROM head"
+            )
+
+
+def files_stored(directory: Path) -> int:
+    """Return how many files of the tree are committed, 0 where there is no data yet."""
+    if not ON_POSTGRES:
+        return _files_in(directory / FILE_NAME)
+    with _connected(directory) as connection:
+        if "records" not in _tables(connection):
+            return 0
+        row = connection.execute("SELECT count(*) FROM records WHERE level = 2").fetchone()
+        return int(row[0]) if row else 0
+
+
+def all_bytes(directory: Path) -> dict[str, bytes]:
+    """Return all that is stored, by file or by table."""
+    if not ON_POSTGRES:
+        files = (path for path in directory.rglob("*") if path.is_file())
+        return {str(file): file.read_bytes() for file in files}
+    found: dict[str, bytes] = {}
+    with _connected(directory) as connection:
+        for name in _tables(connection):
+            rows = connection.execute(f"SELECT * FROM {name}")  # noqa: S608 - a name of ours
+            found[name] = b"\n".join(
+                bytes(value) if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+                for row in rows
+                for value in row
+            )
+    return found
+
+
+def _connected(directory: Path) -> psycopg.Connection:
+    """Connect to the schema of a directory, to see all of it."""
+    place = Place(storage_environment(directory)["CONTEXTFIND_STORAGE__DSN"], schema_of(directory))
+    return psycopg.connect(place.conninfo(EVERY_ACCOUNT), autocommit=True)
+
+
+def _tables(connection: psycopg.Connection) -> list[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    return [str(name) for (name,) in rows]
+
+
+def _files_in(file: Path) -> int:
+    if not file.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        try:
+            (count,) = connection.execute("SELECT count(*) FROM records WHERE level = 2").fetchone()
+        except sqlite3.OperationalError:  # the tables are being made
+            return 0
+        return int(count)

@@ -4,6 +4,7 @@ CONTEXTFIND_TEST_BACKEND=postgres has the whole suite run on PostgreSQL (`make t
 """
 
 import os
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -32,6 +33,11 @@ def storage_environment(directory: Path | str) -> dict[str, str]:
         "CONTEXTFIND_STORAGE__DB_SCHEMA": schema_of(directory),
         "CONTEXTFIND_STORAGE__CONNECTIONS": str(CONNECTIONS),
     }
+
+
+def environment_of(words: Sequence[str]) -> dict[str, str]:
+    """Return what tells a command where the data is that its --data names."""
+    return storage_environment(words[words.index("--data") + 1]) if "--data" in words else {}
 
 
 def schema_of(directory: Path | str) -> str:

@@ -17,6 +17,8 @@ from functools import partial
 from multiprocessing import reduction
 from typing import Any, Self
 
+from contextfind.adapters.postgres import database as postgres_database
+from contextfind.adapters.postgres import schema as postgres_schema
 from contextfind.adapters.sqlite import database, schema
 from contextfind.cli.main import main
 from contextfind.ports.fault_points import FaultPoint, watch
@@ -106,7 +108,10 @@ class Handle:
 
 
 def _upgrade(then: Before) -> None:
-    database.migrate = partial(schema.migrate, migrations=(*schema.MIGRATIONS, NEXT_VERSION))
+    versions = (*schema.MIGRATIONS, NEXT_VERSION)
+    database.migrate = partial(schema.migrate, migrations=versions)
+    shared = (*postgres_schema.MIGRATIONS, NEXT_VERSION)
+    postgres_database.migrate = partial(postgres_schema.migrate, migrations=shared)
     then()
 
 

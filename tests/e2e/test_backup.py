@@ -13,6 +13,9 @@ import pytest
 from contextfind.ports.fault_points import FaultPoint
 from tests.crash.program import Before, ForkedServer, Handle, Program, dying_at, nothing
 from tests.processes import ServerProcess
+from tests.schemas import directory_only
+
+pytestmark = directory_only  # a backup copies files
 
 PATIENCE = 120.0  # seconds for a command; about one on an idle machine
 IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}  # so that blobs are swept all the time

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends import lose_index
 from tests.crash.program import ForkedServer
 from tests.crash.traffic import packed
 from tests.processes import ServerProcess
@@ -79,11 +80,7 @@ def test_answers_are_the_same_bytes_after_a_restart_and_without_the_index_direct
         server.start().wait_healthy()
         assert answers(server) == first
         assert server.stop() == 0
-    index = tmp_path / "data" / "index"
-    assert index.is_dir()
-    for file in sorted(index.rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    index.rmdir()
+    lose_index(tmp_path / "data")
     with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         assert answers(server) == first

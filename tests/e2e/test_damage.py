@@ -17,7 +17,9 @@ from contextfind.config.model import EmbeddingSettings
 from contextfind.domain.errors import DamagedError, FailedPreconditionError
 from tests.api.caller import error_of, result_of
 from tests.api.living import Tenant, Town, living, town
+from tests.backends import lose_body
 from tests.damage import cut, flip, spoil_pages
+from tests.schemas import directory_only
 from tests.stubs.embedder import stub_embedder
 
 NOTES = "viking://resources/notes"
@@ -77,6 +79,7 @@ async def check_all_found(me: Tenant, count: int = 6) -> None:
         assert found[0] == uri(number)
 
 
+@directory_only
 async def test_R109_a_passage_without_its_vector_is_embedded_again_and_hides_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -101,6 +104,7 @@ async def test_R109_a_passage_without_its_vector_is_embedded_again_and_hides_nob
     )
 
 
+@directory_only
 async def test_R109_passages_whose_record_is_gone_are_dropped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -119,7 +123,7 @@ async def test_a_file_whose_blob_is_gone_says_so_and_comes_back_with_its_text(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     await filled(tmp_path)
-    blob_of(tmp_path, note(3)).unlink()
+    await asyncio.to_thread(lose_body, tmp_path, note(3).encode())
     async with living(tmp_path) as http:
         me = Tenant(http)
         await until(lambda: f"the texts of 1 files are lost, the first is {uri(3)}" in caplog.text)
@@ -133,6 +137,7 @@ async def test_a_file_whose_blob_is_gone_says_so_and_comes_back_with_its_text(
         assert result_of(await me.get("content/read", uri=uri(3))) == note(3)
 
 
+@directory_only
 async def test_a_damaged_blob_is_never_given_out_and_comes_back_with_its_text(
     tmp_path: Path,
 ) -> None:
@@ -147,6 +152,7 @@ async def test_a_damaged_blob_is_never_given_out_and_comes_back_with_its_text(
         assert result_of(await me.get("content/read", uri=uri(3))) == note(3)
 
 
+@directory_only
 async def test_the_lost_summary_of_a_directory_is_written_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -163,6 +169,7 @@ async def test_the_lost_summary_of_a_directory_is_written_again(
         assert result_of(await me.get("content/overview", uri=NOTES)) == overview
 
 
+@directory_only
 async def test_a_tree_that_is_added_again_brings_lost_texts_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -208,6 +215,7 @@ def cut_manifest(index: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [flip_segments, cut_segments, delete_segments, delete_manifest, cut_manifest]
 )
+@directory_only
 async def test_R056_a_damaged_index_is_built_anew_from_the_store_and_said_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], None]
 ) -> None:
@@ -223,6 +231,7 @@ async def test_R056_a_damaged_index_is_built_anew_from_the_store_and_said_so(
     assert len(lines) == 1, caplog.text
 
 
+@directory_only
 async def test_a_write_ahead_log_cut_in_the_middle_gives_what_was_before_and_the_index_agrees(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -257,6 +266,7 @@ async def test_a_write_ahead_log_cut_in_the_middle_gives_what_was_before_and_the
 
 
 @pytest.mark.parametrize("left", ["nothing", "empty"])
+@directory_only
 async def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(
     tmp_path: Path, left: str
 ) -> None:
@@ -272,6 +282,7 @@ async def test_a_database_that_is_gone_is_not_replaced_by_an_empty_one(
     assert (tmp_path / FILE_NAME).exists() == (left == "empty")
 
 
+@directory_only
 async def test_a_file_that_is_no_database_is_told_with_what_to_do(tmp_path: Path) -> None:
     await filled(tmp_path)
     (tmp_path / FILE_NAME).write_bytes(b"something else" * 1_000)
@@ -310,6 +321,7 @@ async def two_accounts(place: Town, files: int = 30) -> tuple[Tenant, Tenant]:
     return acme, bolt
 
 
+@directory_only
 async def test_R115_damaged_blobs_of_one_account_leave_the_other_alone(tmp_path: Path) -> None:
     async with town(tmp_path) as place:
         acme, bolt = await two_accounts(place, 4)
@@ -323,6 +335,7 @@ async def test_R115_damaged_blobs_of_one_account_leave_the_other_alone(tmp_path:
         assert (await bolt.uris(query="bolt-2q", level=2))[0] == uri(2)
 
 
+@directory_only
 async def test_R115_damaged_pages_of_one_account_leave_the_other_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,6 +17,7 @@ from contextfind.domain.errors import DamagedError
 from contextfind.wiring.findings import Verdict
 from tests.api.living import Tenant, Town, town
 from tests.damage import PAGE
+from tests.schemas import directory_only
 
 NOTES = "viking://resources/notes"
 ACCOUNTS = ("acme", "bolt")
@@ -24,7 +25,7 @@ FILES = 30
 PADDING = "padding " * 300  # some three quarters of a page for each file
 SECONDS = 60.0  # for one write to be answered; below one where nothing is spoilt
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, directory_only]
 
 Damage = Callable[[bytearray, int, random.Random], None]
 

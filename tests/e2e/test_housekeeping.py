@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.processes import ServerProcess
+from tests.schemas import directory_only
 
 IDLE = {"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0.1"}
 DIRECTORIES = 10
@@ -84,6 +85,7 @@ def until(done: Callable[[], bool], seconds: float = SECONDS) -> bool:
     return done()
 
 
+@directory_only  # bytes on disk
 @pytest.mark.parametrize(
     ("writes", "seconds"), [(100, SECONDS), pytest.param(5_000, 600.0, marks=pytest.mark.slow)]
 )
@@ -127,6 +129,7 @@ def fewer_blobs(data: Path, before: int) -> bool:
     return len(blobs(data)) < before
 
 
+@directory_only
 @pytest.mark.slow  # test_fault_points has one that dies there
 def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
     tmp_path: Path,
@@ -158,6 +161,7 @@ def compacting(data: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603 - our own program
 
 
+@directory_only
 @pytest.mark.slow  # starts six processes
 def test_kill_9_in_the_middle_of_compact_leaves_the_data_whole(tmp_path: Path) -> None:
     data = tmp_path / "data"

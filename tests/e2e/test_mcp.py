@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from contextfind.toolbox.rack import TOOLS
 from tests.processes import ServerProcess, free_port
+from tests.schemas import environment_of
 
 ROOT = {"X-API-Key": "a-root-key-for-this-test"}
 ACCOUNTS = "/api/v1/admin/accounts"
@@ -61,7 +62,7 @@ async def over_stdio(*arguments: str, **environment: str) -> AsyncIterator[Clien
     command = StdioServerParameters(
         command=sys.executable,
         args=["-m", "contextfind.cli", "mcp", *arguments],
-        env={**told, **environment},
+        env={**told, **environment_of(arguments), **environment},
     )
     async with Client(stdio_client(command)) as client:
         yield client

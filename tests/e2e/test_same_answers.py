@@ -1,11 +1,11 @@
 """Sixty questions over a bilingual tree: the same bytes five times, after a restart, without the index."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.api.living import packed
+from tests.backends import lose_index
 from tests.processes import ServerProcess
 
 TOPICS = {
@@ -137,7 +137,7 @@ def test_R014_R103_sixty_questions_give_the_same_bytes_whatever_happened_between
         server.start().wait_healthy()
         assert answers(server) == first
         assert server.stop() == 0
-    shutil.rmtree(data / "index")
+    lose_index(data)
     with ServerProcess(data) as server:
         server.start().wait_healthy()
         assert answers(server) == first

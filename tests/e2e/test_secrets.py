@@ -1,6 +1,7 @@
 """A key is in the answer that makes it, and nowhere else: no log, no other answer, no file."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends import all_bytes
 from tests.processes import ServerProcess
+from tests.schemas import environment_of
 from tests.stubs.loopback import Loopback, Reply, refuse
 
 ROOT, METRICS = "root-Zx9-secret-of-the-house-4711", "metrics-Qy7-secret-of-the-watch-0815"
@@ -82,7 +85,7 @@ def test_no_key_is_in_a_log_an_answer_or_a_file(provider: Repeating, tmp_path: P
         assert server.stop() == 0
         output = server.output()
     checked = run("doctor", "--data", str(tmp_path / "data"), "--config", str(config))
-    files = {path: path.read_bytes() for path in (tmp_path / "data").rglob("*") if path.is_file()}
+    files = all_bytes(tmp_path / "data")
     assert provider.sent == {MODEL, RERANK}
     assert len(life.keys) == 4
     assert len(files) > 3
@@ -128,5 +131,6 @@ def live(life: Life) -> None:
 def run(*arguments: str) -> str:
     """Return what a command prints, whether it succeeds or not."""
     command = [sys.executable, "-m", "contextfind.cli", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=120)  # noqa: S603 - our own program
+    environment = {**os.environ, **environment_of(arguments)}
+    done = subprocess.run(command, capture_output=True, check=False, timeout=120, env=environment)  # noqa: S603 - our own program
     return (done.stdout + done.stderr).decode()

@@ -16,6 +16,7 @@ import pytest
 
 from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
+from tests.schemas import directory_only
 from tests.stubs.surroundings import (
     POSSIBLE,
     Surroundings,
@@ -174,6 +175,7 @@ def check_disk(
     assert "Traceback" not in server.output()
 
 
+@directory_only  # the disk of a database is that of another machine
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "told"),
@@ -195,6 +197,7 @@ def test_a_disk_that_takes_nothing_is_said_and_gets_over(
         assert found(server, f"a{FILES - 1}")
 
 
+@directory_only
 @pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="only root can mount a disk")
 def test_a_real_disk_that_is_full_is_said_and_gets_over(tmp_path: Path) -> None:
@@ -225,6 +228,7 @@ def test_a_real_disk_that_is_full_is_said_and_gets_over(tmp_path: Path) -> None:
         assert server.stop() == 0, server.output()
 
 
+@directory_only
 @pytest.mark.skipif(os.geteuid() == 0 and not can_mount(), reason="root may write everywhere")
 def test_a_data_directory_that_cannot_be_written_is_one_line_at_the_start(tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -257,6 +261,7 @@ def check_conversation(server: ServerProcess) -> None:
     assert ended(server, commit["task_id"])["status"] == "completed"
 
 
+@directory_only
 @needs_compiler
 @pytest.mark.slow
 def test_a_backup_that_finds_no_room_says_so_and_leaves_the_one_before(
@@ -318,6 +323,7 @@ def test_a_clock_that_jumps_back_a_day_breaks_nothing(around: Surroundings, tmp_
         assert found(server, "after", since="1h")
 
 
+@directory_only  # it has a lock
 def test_R111_a_second_server_on_one_directory_exits_at_once_and_harms_nothing(  # noqa: N802 - a case
     tmp_path: Path,
 ) -> None:

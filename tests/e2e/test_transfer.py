@@ -1,9 +1,8 @@
 """A deployment moved by a file: the new server answers as the old one did; kill -9 costs nothing."""
 
-import contextlib
 import json
+import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.domain.records import Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.drafting import draft_file
@@ -19,8 +17,10 @@ from contextfind.ingestion.passages import PassageRules
 from contextfind.transfer import writer
 from contextfind.transfer.entries import Entry, Header, copy_of
 from contextfind.transfer.writer import ExportWriter
+from tests.backends import files_stored
 from tests.builders import NOON
 from tests.processes import ServerProcess
+from tests.schemas import directory_only, environment_of
 
 BLOCK = 150  # records: small, so that a kill can come between many
 FILES = 8 * BLOCK
@@ -33,7 +33,15 @@ def program(*words: str) -> list[str]:
 
 
 def run(*words: str) -> str:
-    done = subprocess.run(program(*words), capture_output=True, text=True, timeout=PATIENCE)  # noqa: S603, PLW1510 - our own program; checked below
+    environment = {**os.environ, **environment_of(words)}
+    done = subprocess.run(  # noqa: S603 - our own program
+        program(*words),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -75,6 +83,7 @@ def test_a_server_on_the_imported_data_gives_the_same_answers(tmp_path: Path) ->
         assert server.call("GET", "/api/v1/content/read", params=address) == body(3)
 
 
+@directory_only  # it has a lock; a database serves both
 def test_the_data_of_a_running_server_are_left_alone(tmp_path: Path) -> None:
     with ServerProcess(tmp_path / "data") as server:
         server.start().wait_healthy()
@@ -104,19 +113,6 @@ def long_file(path: Path) -> int:
     return out.totals.records
 
 
-def stored(directory: Path) -> int:
-    """Return how many files an import has committed so far."""
-    if not (directory / FILE_NAME).exists():
-        return 0
-    address = f"file:{directory / FILE_NAME}?mode=ro"
-    with contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
-        try:
-            (count,) = connection.execute("SELECT count(*) FROM records WHERE level = 2").fetchone()
-        except sqlite3.OperationalError:  # the tables are being made
-            return 0
-        return int(count)
-
-
 @pytest.mark.slow  # test_fault_points has one that dies inside a block
 @pytest.mark.parametrize("blocks", [1, 4])
 def test_an_import_killed_in_the_middle_is_carried_on(
@@ -126,12 +122,13 @@ def test_an_import_killed_in_the_middle_is_carried_on(
     file, new = tmp_path / "long.jsonl", tmp_path / "new"
     total = long_file(file)
     words = ("import", str(file), "--data", str(new), "--embedder", "hash")
-    with subprocess.Popen(program(*words), stderr=subprocess.PIPE) as importing:  # noqa: S603 - our own program
+    environment = {**os.environ, **environment_of(words)}
+    with subprocess.Popen(program(*words), stderr=subprocess.PIPE, env=environment) as importing:  # noqa: S603 - our own program
         end = time.monotonic() + PATIENCE
-        while stored(new) < blocks * BLOCK and time.monotonic() < end:
+        while files_stored(new) < blocks * BLOCK and time.monotonic() < end:
             time.sleep(0.005)  # noqa: TID251 - a test waits for another process
         importing.send_signal(signal.SIGKILL)
-    there = stored(new)
+    there = files_stored(new)
     assert there >= blocks * BLOCK
     assert there % BLOCK == 0
     told = json.loads(run(*words, "--json"))
