@@ -17,7 +17,7 @@ from contextfind.adapters.postgres.index_schema import Tables
 from contextfind.adapters.postgres.index_values import Numbers, longs
 from contextfind.domain.filters import And, Everything, Filter, Numbered, OneOf
 from contextfind.domain.scope import Scope
-from contextfind.domain.uri import SCHEME
+from contextfind.domain.uri import ROOT, SCHEME
 
 Rows = list[tuple[Any, ...]]
 # Statements to be run together, sent back as the rows of each.
@@ -31,8 +31,8 @@ _TREE_ORDER = f"{_FOLDER}, name, level"
 class Statement:
     """A piece of SQL, the values of its placeholders in order, and whose rows it may see.
 
-    effort: what a graph may do; None where none is asked. kept: one plan does for all values; how much a filter keeps
-    says which plan is a good one, so its statements are planned each time.
+    effort: what a graph may do; None where none is asked. kept: one plan does for all values; how much a filter or a
+    target keeps says which plan is a good one, so those statements are planned each time.
     """
 
     sql: str
@@ -123,9 +123,11 @@ class Asking:
         if everywhere:
             return self._statement(held, *values, most)
         here = self._allowed(known=True)
+        # No join: where a range of addresses is thought to hold one entry, each of its thousands would read all of these.
         sql = f"""
             WITH held AS MATERIALIZED ({held})
-            SELECT record, stream FROM held JOIN {self.tables.entries} ON id = record WHERE {here.sql}
+            SELECT record, stream FROM held
+            WHERE (SELECT TRUE FROM {self.tables.entries} WHERE id = record AND {here.sql})
         """
         return self._statement(sql, *values, most, *here.values)
 
@@ -158,7 +160,8 @@ class Asking:
         return sql, values
 
     def _statement(self, sql: str, *values: object, effort: Effort | None = None) -> Statement:
-        kept = isinstance(self.where, Everything) or narrow(self.where)
+        whole = isinstance(self.where, Everything) and self.scope.targets == (ROOT,)
+        kept = whole or narrow(self.where)
         return Statement(sql, values, self.scope.account, effort, kept)
 
 
