@@ -1,18 +1,20 @@
 """Building the index anew, or a part of it, as a task while it answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.identity import Identity
-from contextfind.domain.uri import Uri
+from contextfind.domain.records import RecordId
+from contextfind.domain.uri import ROOT, Uri
 from contextfind.ingestion.errands import Course
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ingestion.settling import Settling
 from contextfind.ports import Job
-from contextfind.ports.index import RebuildableIndex
+from contextfind.ports.company import Company, Solitude
+from contextfind.ports.index import ChangeLog, RebuildableIndex, Step
 from contextfind.ports.reindexing import Extent, Part, ReindexedStore
 
 Mode = Literal["vectors_only", "semantic_and_vectors", "prune_orphans"]
@@ -25,13 +27,17 @@ _NAMED = 20  # addresses that an answer names
 
 @dataclass(frozen=True, slots=True)
 class ReindexDesk:
-    """What the task works with; timer: seconds; give_way: returns when nobody is being answered, or soon."""
+    """What the task works with.
+
+    timer: seconds. give_way: returns when nobody is being answered, or soon. company: of the processes that may build.
+    """
 
     store: ReindexedStore
     index: RebuildableIndex
     settling: Settling
     timer: Callable[[], float]
     give_way: Callable[[], Awaitable[None]]
+    company: Company = field(default_factory=Solitude)
 
 
 class Reindexing:
@@ -112,8 +118,19 @@ class Reindexing:
             await course.note("building the index", position, await store.position())
             await self._desk.give_way()
 
-        if damaged := await self._desk.index.rebuild(store.changes, step):
+        if damaged := await rebuilt(self._desk.index, store.changes, step, self._desk.company):
             await store.embed_again(damaged)
+
+
+async def rebuilt(
+    index: RebuildableIndex, log: ChangeLog, step: Step, company: Company
+) -> Sequence[RecordId]:
+    """Build an index anew, no other process doing so meanwhile; return the records whose vectors are damaged.
+
+    Two that built beside the same index would take turns at one new one, and each believe the other's part its own.
+    """
+    async with company.holding("rebuilding", "", ROOT):
+        return await index.rebuild(log, step)
 
 
 def _counted(extent: Extent, note: str = "") -> Mapping[str, object]:

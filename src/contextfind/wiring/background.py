@@ -79,6 +79,7 @@ def _reindex_desk(ground: Ground) -> ReindexDesk:
         ground.settling,
         ground.around.timer,
         ground.courtesy.give_way,
+        engines.storage.company,
     )
 
 

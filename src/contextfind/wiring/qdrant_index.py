@@ -5,6 +5,8 @@ import logging
 from contextfind.adapters.qdrant.index import QdrantIndex
 from contextfind.adapters.qdrant.place import Place
 from contextfind.config.storage import QdrantSettings
+from contextfind.domain.uri import ROOT
+from contextfind.ingestion.reindexing import rebuilt
 from contextfind.wiring.indexing import HouseIndex, IndexRecipe
 from contextfind.wiring.storage import Storage
 
@@ -37,16 +39,24 @@ async def open_qdrant_index(
     index = await QdrantIndex.open(
         place, embedder.dimension, embedder.fingerprint, recipe.tokenizer
     )
-    position, log = await index.position(), await storage.log()
-    if position != 0 and position not in log:
-        _log.warning(
-            "the index stands at change %d, the storage leads on from %d to %d: it is built anew",
-            position,
-            log.start,
-            log.stop - 1,
-        )
-        await index.rebuild(storage.store.changes, _nothing)
+    await _put_right(index, storage)
     return index
+
+
+async def _put_right(index: QdrantIndex, storage: Storage) -> None:
+    """Build the index anew if it does not go with the log; one process does, whoever comes meanwhile waits for it."""
+    if await _goes_on(index, storage):
+        return
+    async with storage.company.holding("putting right", "", ROOT):
+        if await _goes_on(index, storage):
+            return
+        _log.warning("the index and the storage are of different times; the index is built anew")
+        await rebuilt(index, storage.store.changes, _nothing, storage.company)
+
+
+async def _goes_on(index: QdrantIndex, storage: Storage) -> bool:
+    position = await index.position()
+    return position == 0 or position in await storage.log()
 
 
 async def _nothing(position: int) -> None:

@@ -14,6 +14,7 @@ from contextfind.adapters.local.words import WordTokenizer
 from contextfind.config.model import Settings
 from contextfind.domain.records import RecordId
 from contextfind.ingestion.housekeeping import done
+from contextfind.ingestion.reindexing import rebuilt
 from contextfind.ports import RecordStore
 from contextfind.ports.housekeeping import BlobPresence
 from contextfind.ports.index import handed_over
@@ -22,7 +23,7 @@ from contextfind.wiring.engines import check_fingerprint
 from contextfind.wiring.indexing import INDEX, HouseIndex, IndexRecipe
 from contextfind.wiring.models import Switchboard, open_embedder
 from contextfind.wiring.progress import Told
-from contextfind.wiring.storage import Upkeep
+from contextfind.wiring.storage import Storage, Upkeep
 from contextfind.wiring.surroundings import Surroundings
 
 _BATCH = 2_000  # changes in one step; nobody waits for answers meanwhile
@@ -64,7 +65,7 @@ async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False
             records, refused = await _built(Path(settings.storage.path), store, recipe, told)
         else:
             index = await open_index_of(settings, storage, recipe, stack)
-            records, refused = await _built_beside(index, store, told)
+            records, refused = await _built_beside(index, storage, told)
         if refused:
             await store.embed_again(refused)
             repaired["records with damaged vectors"] = len(refused)
@@ -83,14 +84,15 @@ async def _built(
 
 
 async def _built_beside(
-    index: HouseIndex, store: RecordStore, told: Told
+    index: HouseIndex, storage: Storage, told: Told
 ) -> tuple[int, Sequence[RecordId]]:
     """Build an index that is elsewhere; return its records, and those whose vectors are damaged."""
+    store = storage.store
 
     async def step(position: int) -> None:
         told("building the index", position, await store.position(), "changes")
 
-    refused = await index.rebuild(store.changes, step)
+    refused = await rebuilt(index, store.changes, step, storage.company)
     await index.position()  # what it says of itself is of the last time it was asked
     return index.stats()["records"], refused
 

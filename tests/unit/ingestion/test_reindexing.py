@@ -10,15 +10,18 @@ import pytest
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.memory.jobs import MemoryJobStore
 from contextfind.adapters.memory.store import MemoryRecordStore
+from contextfind.adapters.postgres.company import PostgresCompany
+from contextfind.adapters.postgres.database import Database
 from contextfind.domain.errors import ConflictError
 from contextfind.domain.records import ContextType, Level, RecordId
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.jobs import Jobs
-from contextfind.ingestion.reindexing import Mode, ReindexDesk, Reindexing
+from contextfind.ingestion.reindexing import Mode, ReindexDesk, Reindexing, rebuilt
 from contextfind.ingestion.settling import Settled
 from contextfind.ports.index import ChangeLog, Step
 from contextfind.ports.jobs import JobState
 from contextfind.ports.store import Commit, RecordDraft
+from tests import databases
 from tests.builders import NOON
 from tests.fakes import SimpleTokenizer
 from tests.offices import ANN, StillSettling
@@ -106,3 +109,31 @@ async def test_one_that_runs_is_in_the_way_however_many_tasks_were_begun_after_i
     await jobs.cancel(ANN, job.id)
     await reindexing.start(ANN, DOCS, "vectors_only", whole=False)
     await jobs.aclose()
+
+
+async def test_an_index_is_built_anew_by_one_process_at_a_time() -> None:
+    store, at_work, most = MemoryRecordStore(), 0, 0
+
+    class Measured(MemoryIndex):
+        async def rebuild(self, log: ChangeLog, step: Step) -> Sequence[RecordId]:
+            nonlocal at_work, most
+            del log, step
+            at_work += 1
+            most = max(most, at_work)
+            await asyncio.sleep(0.05)
+            at_work -= 1
+            return []
+
+    async def step(position: int) -> None:
+        raise AssertionError(position)
+
+    async with databases.opened() as first:
+        second = await Database.open(first.place)
+        companies = [PostgresCompany(database) for database in (first, second)]
+        indexes = [Measured(SimpleTokenizer()) for _ in companies]
+        both = zip(indexes, companies, strict=True)
+        await asyncio.gather(*(rebuilt(one, store.changes, step, with_) for one, with_ in both))
+        for company in companies:
+            await company.aclose()
+        await second.aclose()
+    assert most == 1
