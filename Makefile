@@ -102,6 +102,10 @@ serve: $(RUN_STAMP) ## serve on 127.0.0.1:1933 (CONFIG=path/to/ov.conf)
 test: $(DEV_STAMP) ## the default test suite (some minutes on two cores)
 	@$(BIN)/python -m pytest -m "not slow" --timeout 600 -n auto --maxprocesses 4 --dist worksteal
 
+.PHONY: test-postgres
+test-postgres: $(DEV_STAMP) ## the default test suite with all data in PostgreSQL, which it brings along
+	@CONTEXTFIND_TEST_BACKEND=postgres $(BIN)/python -m pytest -m "not slow" --timeout 600 -n auto --maxprocesses 4 --dist worksteal $(ARGS)
+
 .PHONY: test-slow
 test-slow: $(DEV_STAMP) ## the heavier tests
 	@$(BIN)/python -m pytest -m slow --timeout 1800

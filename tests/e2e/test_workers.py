@@ -11,6 +11,7 @@ import pytest
 
 from tests import databases
 from tests.processes import START_SECONDS, ServerProcess
+from tests.schemas import directory_only
 from tests.unit.cli.calling import call
 
 
@@ -99,6 +100,7 @@ def test_what_keeps_the_first_from_starting_is_told_once_and_ends_all(
         assert "Traceback" not in server.output()
 
 
+@directory_only
 def test_a_data_directory_has_one_process(tmp_path: Path) -> None:
     result = call("serve", "--workers", "2", "--data", str(tmp_path / "data"))
     assert result.exit_code == 2
