@@ -33,7 +33,7 @@ class IndexRules:
     sorted: int = 2_000
     graph_from: int = 2_000
     breadth: int = 160
-    filtered: float = 4.0
+    filtered: float = 2.0
     postings: int = 20_000
 
     def sorted_in(self, vectors: int, wanted: int) -> int:
