@@ -148,6 +148,19 @@ async def test_the_role_of_a_superuser_is_a_warning(place: Place) -> None:
     assert "is a superuser" in found["role"].line
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [({"rules_all": True}, "is a superuser"), ({"sees_all": True}, "has BYPASSRLS")],
+)
+async def test_a_role_that_sees_everything_is_a_warning(
+    place: Place, monkeypatch: pytest.MonkeyPatch, fields: dict[str, bool], told: str
+) -> None:
+    role = (await examined(place)).role
+    finding = await seen_by(monkeypatch, place, role=replace(role, **fields))  # type: ignore[arg-type]
+    assert (finding.what, finding.verdict) == ("role", Verdict.WARN)
+    assert told in finding.line
+
+
 async def test_a_table_without_the_second_lock_is_a_warning(place: Place) -> None:
     await fill(settings_for(place))
     changed(place, "ALTER TABLE sessions NO FORCE ROW LEVEL SECURITY")
