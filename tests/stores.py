@@ -16,7 +16,7 @@ from tests import databases
 BACKENDS = ("memory", "sqlite", "postgres")
 HELD_TO_MEMORY = (  # on so many random examples
     ("sqlite", 30),
-    ("postgres", 12),
+    ("postgres", 8),
     pytest.param("postgres", 100, marks=pytest.mark.slow),
 )
 Store = MemoryRecordStore | SqliteRecordStore | PostgresRecordStore

@@ -98,12 +98,12 @@ def place() -> Iterator[Place]:
     databases.drop(made.schema)
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in sorted({*ENGINES, *POSTGRES})
-    ]
-)
+OTHERS = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in sorted(ENGINES)
+]
+
+
+@pytest.fixture(params=[*OTHERS, *sorted(POSTGRES)])
 async def make_index(request: pytest.FixtureRequest, place: Place) -> AsyncIterator[MakeIndex]:
     if request.param in ENGINES:
         yield ENGINES[request.param]
@@ -253,11 +253,7 @@ def check(hits: Sequence[Hit], log: Sequence[Change], probe: Probe) -> None:
         assert hit.shared == set(probe.terms) & set(SimpleTokenizer().terms(best))
 
 
-@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-async def test_hits_are_those_of_the_definition(
+async def check_definition(
     make_index: MakeIndex, log: list[Change], questions: list[Probe]
 ) -> None:
     index = await make_index()
@@ -269,6 +265,28 @@ async def test_hits_are_those_of_the_definition(
             check(hits, log, probe)
     finally:
         await index.aclose()
+
+
+@pytest.mark.parametrize("make_index", OTHERS, indirect=True)
+@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
+@settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_hits_are_those_of_the_definition(
+    make_index: MakeIndex, log: list[Change], questions: list[Probe]
+) -> None:
+    await check_definition(make_index, log, questions)
+
+
+@pytest.mark.parametrize("make_index", POSTGRES, indirect=True)
+@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
+@settings(  # each of them makes tables
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+async def test_hits_in_postgres_are_those_of_the_definition(
+    make_index: MakeIndex, log: list[Change], questions: list[Probe]
+) -> None:
+    await check_definition(make_index, log, questions)
 
 
 async def test_an_empty_index_finds_nothing(index: SearchIndex) -> None:

@@ -197,7 +197,7 @@ def test_both_stores_show_the_same_after_any_calls_also_when_opened_again(
     asyncio.run(_compare(steps, _in_a_file))
 
 
-@settings(max_examples=10, deadline=None)  # each of them opens two times
+@settings(max_examples=6, deadline=None)  # each of them opens two times
 @given(steps=st.lists(_steps, max_size=20))
 def test_postgres_shows_the_same_after_any_calls_also_when_opened_again(
     steps: list[Step],
