@@ -10,6 +10,7 @@ from contextfind.adapters.process.spare import SpareProcess
 from contextfind.answering.answerer import Answerer
 from contextfind.answering.assembly.assembler import Assembler
 from contextfind.config.model import Settings
+from contextfind.domain.errors import UnavailableError
 from contextfind.domain.figures import Figure
 from contextfind.ingestion.adding import Adding
 from contextfind.ingestion.ingest import Ingest
@@ -171,9 +172,18 @@ class House:
         await self._engines.store.position()  # an answer of the store is all that is asked
         return {
             "store": "ok",
-            "index": self._workers.follower.standing,
+            "index": await self._index_standing(),
             **{f"worker {name}": shift.standing for name, shift in self._workers.shifts.items()},
         }
+
+    async def _index_standing(self) -> str:
+        """Return what the follower says, and whether the index answers while there is nothing to follow."""
+        standing = self._workers.follower.standing
+        try:
+            await self._engines.index.position()
+        except UnavailableError as fault:
+            return f"does not answer: {fault}" if standing == "ok" else standing
+        return standing
 
     async def figures(self) -> Sequence[Figure]:
         """Return what monitoring is told."""
