@@ -75,6 +75,13 @@ def execute(statement: str, dsn: str | None = None) -> None:
         connection.execute(statement)
 
 
+def holds(schema: str) -> bool:
+    """Return whether there is a schema of this name."""
+    with psycopg.connect(server(), autocommit=True) as connection:
+        query = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+        return connection.execute(query, (schema,)).fetchone() is not None
+
+
 def drop(schema: str) -> None:
     """Take a schema away with all that is in it."""
     execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')

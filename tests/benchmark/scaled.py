@@ -91,6 +91,7 @@ def main() -> int:
     parser.add_argument("--finds", type=int, default=200, help="per kind")
     parser.add_argument("--processes", default="1,2", help="API processes on one database")
     parser.add_argument("--keep", type=Path, help="a directory for the loaded data, used again")
+    parser.add_argument("--schema", help="one that is kept, and used again")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     told: dict[str, Any] = {
@@ -111,10 +112,11 @@ def _measure(
     library = Library(asked.documents, SEED)
     kinds = kinds_of(library, asked.finds)
     place = Place.kept(folder, asked.documents, SEED) or load(library, folder, SEED)
-    schema = f"bench_{os.getpid()}"
+    schema = asked.schema or f"bench_{os.getpid()}"
     pair = Pair(place, schema)
     try:
-        told["import_s"] = round(pair.fill(), 1)
+        if not (asked.schema and databases.holds(schema)):
+            told["import_s"] = round(pair.fill(), 1)
         with pair.embedded() as embedded, pair.on_postgres() as shared:
             keys = {server: _keys(server) for server in (embedded, shared)}
             told["followed_s"] = round(_followed(shared), 1)
@@ -129,7 +131,8 @@ def _measure(
             for count in map(int, asked.processes.split(","))
         }
     finally:
-        databases.drop(schema)
+        if not asked.schema:
+            databases.drop(schema)
     for title, figures in told["finds"].items():
         print_figures(console, title, figures)
     print_figures(console, "recall@10 against the embedded engine's exact answers", told["recall"])
