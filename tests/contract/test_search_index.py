@@ -22,6 +22,7 @@ from contextfind.domain.filters import (
     Everything,
     Not,
     Numbered,
+    OneOf,
     Or,
     Tagged,
     Used,
@@ -298,6 +299,15 @@ async def test_an_empty_index_finds_nothing(index: SearchIndex) -> None:
 async def test_a_probe_without_vector_and_terms_finds_nothing(index: SearchIndex) -> None:
     await index.follow([make_change(1, make_record(), ["cache"], [1])])
     assert await answer(index, ask()) == []
+
+
+async def test_a_filter_that_allows_no_level_finds_nothing(index: SearchIndex) -> None:
+    await index.follow(
+        [make_change(i, make_record(i, f"viking://resources/{i}.md"), ["cache"]) for i in (1, 2, 3)]
+    )
+    nothing = OneOf("level", frozenset())
+    for asked in (ask("cache"), ask("cache", seed=1)):
+        assert await answer(index, replace(asked, where=nothing)) == []
 
 
 async def test_both_channels_put_records_forward_and_both_are_scored(index: SearchIndex) -> None:

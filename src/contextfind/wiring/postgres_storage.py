@@ -1,6 +1,7 @@
 """A schema of a PostgreSQL database as storage, and the search index in it; any number of processes at a time."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -27,7 +28,7 @@ from contextfind.wiring.indexing import HouseIndex, IndexRecipe
 from contextfind.wiring.storage import Storage
 from contextfind.wiring.surroundings import Surroundings
 
-_SPOOL = "contextfind-uploads"  # in the directory for temporary files
+_SPOOL = f"contextfind-uploads-{os.getuid()}"  # in the directory for temporary files
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -396,7 +397,9 @@ class TestRepositories:
         ):
             pipeline.add_code_repos((at.folder / "gone").as_uri())
         left = {path.name for path in scratch.iterdir()}
-        assert left == ({"contextfind-uploads"} if ON_POSTGRES else set())  # the spool, kept
+        assert left == (
+            {f"contextfind-uploads-{os.getuid()}"} if ON_POSTGRES else set()
+        )  # the spool, kept
 
 
 def test_a_process_ends_by_itself_when_a_pipeline_was_left_open(desk: MakeDesk) -> None:

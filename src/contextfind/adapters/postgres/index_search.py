@@ -126,6 +126,8 @@ class Search:
 
     def _telling(self, weights: Weights) -> Steps:
         keys = self._sight.keys[_shelves(self._sight.shelves, self._probe.where)]
+        if not len(keys):  # the filter allows no level that anything has
+            return []
         wanted, most = self._probe.limit, self._rules.postings
         lists = Lists(self._asking, weights, keys, wanted, self._everywhere, most)
         found = yield from lists.read(self.ways)
