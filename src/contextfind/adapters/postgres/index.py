@@ -81,6 +81,8 @@ class PostgresIndex:
         await database.write(ensure)
         index = cls(database, tables, tokenizer, rules or IndexRules())
         await index.position()
+        if index._upkeep.due(index._state):  # a process that is gone had come to no end
+            index._later = asyncio.create_task(index._draw_later())
         return index
 
     async def search(self, probes: Sequence[Probe]) -> Sequence[Hits]:

@@ -81,9 +81,11 @@ class Upkeep:
 
     async def draw(self, state: State) -> State:
         """Draw the graph of the vectors if it is due; a process that finds another at it leaves it alone."""
-        if state.drawn or state.vectors < self._rules.graph_from:
-            return state
-        return await self._database.tidy(self._draw)
+        return await self._database.tidy(self._draw) if self.due(state) else state
+
+    def due(self, state: State) -> bool:
+        """Return whether a graph is to be drawn that is not there."""
+        return not state.drawn and state.vectors >= self._rules.graph_from
 
     async def tidy(self) -> int:
         """Forget the words that nobody has any more; return how many."""

@@ -291,6 +291,25 @@ async def test_while_many_changes_come_no_graph_is_drawn_and_then_one_of_them_al
     assert index.stats()["graph_rows"] == 61
 
 
+async def test_a_graph_that_a_process_left_undrawn_is_drawn_by_the_next_one(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextfind.adapters.postgres.index._BULK", 30)
+    index = await opening(MISERLY)
+    await index.follow(
+        [
+            make_change(i, make_record(i, f"viking://resources/{i}.md"), ["x"], [i])
+            for i in range(1, 31)
+        ]
+    )
+    await index.aclose()
+    monkeypatch.setattr("contextfind.adapters.postgres.index._QUIET_SECONDS", 0.01)
+    index = await opening(MISERLY)
+    assert index.stats()["graph_rows"] == 0
+    await index.rest()
+    assert index.stats()["graph_rows"] == 30
+
+
 async def test_vectors_that_are_long_stand_in_a_graph_too(database: Database) -> None:
     rules = IndexRules(scanned=1, sorted=1, graph_from=3)
     opened = await PostgresIndex.open(database, 2_100, "long", SimpleTokenizer(), rules)
