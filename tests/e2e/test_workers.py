@@ -54,6 +54,7 @@ def write(http: httpx.Client, number: int) -> None:
     assert http.post("/api/v1/content/write", json=body).status_code == 200
 
 
+@pytest.mark.slow  # the processes of a server that begins again take their seconds
 def test_two_serve_one_port_and_what_ends_begins_again(
     tmp_path: Path, environment: dict[str, str]
 ) -> None:
