@@ -1,4 +1,4 @@
-"""Text as a model may be given it, and as it may be taken from one."""
+"""Text as a model may be given it, as it may be taken from one, and as a database compares it."""
 
 import re
 
@@ -22,3 +22,19 @@ def visible_text(text: str) -> str:
     Same length as before; line breaks stay. So what is kept is what a person reads.
     """
     return _UNSEEN.sub(" ", plain_text(text))
+
+
+def is_encodable(text: str) -> bool:
+    """Return whether any stored text could equal it: UTF-8 holds no lone surrogate."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def beyond(prefix: str) -> str | None:
+    """Return the least text, by code points, greater than all that start with `prefix`; None when there is none."""
+    highest, surrogates = 0x10FFFF, range(0xD800, 0xE000)
+    for end in range(len(prefix), 0, -1):
+        point = ord(prefix[end - 1])
+        if point < highest:
+            after = surrogates.stop if point + 1 in surrogates else point + 1
+            return prefix[: end - 1] + chr(after)
+    return None

@@ -58,7 +58,6 @@ class Follower:
         self._fault = ""
         self._sent_back: set[RecordId] = set()
         self._still_since: float | None = None
-        self._told = ""
 
     @property
     def standing(self) -> str:
@@ -101,16 +100,16 @@ class Follower:
                     self._caught_up.set()
                 moved = await self._step()
             except UnavailableError as fault:
-                self._fault = f"does not follow: {fault}"
-                if self._fault != self._told:
-                    self._told = self._fault
+                said = f"does not follow: {fault}"
+                if said != self._fault:
                     _log.warning("index does not follow, trying again: %s", fault)
+                self._fault = said
                 damaged = isinstance(fault, DamagedError)
                 if damaged:  # it will not: what is there is all there is
                     self._caught_up.set()
                 await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
-            self._fault = self._told = ""
+            self._fault = ""
             self._pulse.beat()
             if moved and self._caught_up.is_set():
                 await asyncio.sleep(min(loop.time() - began, _REST_SECONDS))

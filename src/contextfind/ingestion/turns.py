@@ -38,13 +38,6 @@ class Turns:
         self._taken.append(turn)
         return turn
 
-    def meet(self, account: str, root: Uri) -> bool:
-        """Whether somebody has a place at, above or below an address."""
-        return any(
-            turn.account == account and (turn.root.is_under(root) or root.is_under(turn.root))
-            for turn in self._taken
-        )
-
     def leave(self, turn: Turn) -> None:
         """Let the next one come; again is harmless."""
         turn.done.set()

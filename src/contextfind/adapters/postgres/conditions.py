@@ -25,6 +25,7 @@ from contextfind.domain.filters import (
     Under,
     Used,
 )
+from contextfind.domain.plain_text import beyond, is_encodable
 from contextfind.domain.scope import Scope
 from contextfind.domain.times import microseconds
 from contextfind.domain.uri import Uri
@@ -122,7 +123,7 @@ def _tagged(where: Filter, account: str, table: str) -> Condition | None:
     tags = [part.tag for part in parts if isinstance(part, Tagged)]
     if not tags or len(tags) < len(parts):
         return None
-    known = [storable(tag) for tag in tags if _is_storable(tag)]
+    known = [storable(tag) for tag in tags if is_encodable(tag)]
     # The account stands beside the tag: what row-level security asks for is not asked of the index.
     sql = f"id IN (SELECT record FROM {table} WHERE account = %s AND tag = ANY(%s))"  # noqa: S608 - bound values
     return Condition(sql, (account, known))
@@ -144,7 +145,7 @@ def _compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911, PLR0912 - one
         case OneOf():
             return _one_of(where)
         case Tagged(tag):
-            return Condition("%s = ANY(tags)", (storable(tag),)) if _is_storable(tag) else FALSE
+            return Condition("%s = ANY(tags)", (storable(tag),)) if is_encodable(tag) else FALSE
         case Between():
             return _between(where)
         case Under(directory):
@@ -195,7 +196,7 @@ def _between(where: Between) -> Condition:
 
 
 def _containing(where: Contains) -> Condition:
-    if not _is_storable(where.substring):
+    if not is_encodable(where.substring):
         return FALSE
     match where.field:
         case "abstract":
@@ -224,30 +225,14 @@ def _used(where: Used) -> Condition:
 def _prefixed(prefix: str) -> Condition:
     if not prefix:
         return TRUE
-    if not _is_storable(prefix) or "\0" in prefix:
+    if not is_encodable(prefix) or "\0" in prefix:
         return FALSE
-    beyond = _successor(prefix)
-    if beyond is None:
+    end = beyond(prefix)
+    if end is None:
         return Condition("uri >= %s", (prefix,))
-    return Condition("(uri >= %s AND uri < %s)", (prefix, beyond))
-
-
-def _successor(prefix: str) -> str | None:
-    """Return the least text greater than all that start with `prefix`; None when there is none."""
-    highest, surrogates = 0x10FFFF, range(0xD800, 0xE000)
-    for end in range(len(prefix), 0, -1):
-        point = ord(prefix[end - 1])
-        if point < highest:
-            after = surrogates.stop if point + 1 in surrogates else point + 1
-            return prefix[: end - 1] + chr(after)
-    return None
+    return Condition("(uri >= %s AND uri < %s)", (prefix, end))
 
 
 def _plain(values: Iterable[str]) -> list[str]:
     """Leave out what no name, parent or type can be."""
-    return [value for value in values if _is_storable(value) and "\0" not in value]
-
-
-def _is_storable(text: str) -> bool:
-    """Whether any stored text could equal it: UTF-8 holds no lone surrogate."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    return [value for value in values if is_encodable(value) and "\0" not in value]

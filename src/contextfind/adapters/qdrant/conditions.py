@@ -26,6 +26,7 @@ from contextfind.domain.filters import (
     Under,
     Used,
 )
+from contextfind.domain.plain_text import is_encodable
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, SCHEME
 
@@ -61,7 +62,7 @@ def owned_by(account: str, owner: str) -> list[Condition]:
 
 def is_(field: str, value: str | int) -> Condition:
     """Return the condition that a field, or one of its values, is a value."""
-    if isinstance(value, str) and not _is_storable(value):
+    if isinstance(value, str) and not is_encodable(value):
         return _NOTHING
     return models.FieldCondition(key=field, match=models.MatchValue(value=value))
 
@@ -137,7 +138,7 @@ _FIELDS = {
 
 
 def _any(field: str, values: Sequence[str]) -> Condition:
-    known = [value for value in values if _is_storable(value)]
+    known = [value for value in values if is_encodable(value)]
     if not known:
         return _NOTHING
     return models.FieldCondition(key=field, match=models.MatchAny(any=known))
@@ -153,7 +154,7 @@ def _between(where: Between) -> Condition:
 def _prefixed(prefix: str) -> Condition:
     if SCHEME.startswith(prefix):
         return _EVERYTHING
-    if not _is_storable(prefix):
+    if not is_encodable(prefix):
         return _NOTHING
     return models.FieldCondition(key=fields.URI, match=models.MatchPrefix(prefix=prefix))
 
@@ -179,11 +180,6 @@ def _containing(where: Contains) -> Condition:
 
 
 def _substring(field: str, text: str) -> Condition:
-    if not _is_storable(text):
+    if not is_encodable(text):
         return _NOTHING
     return models.FieldCondition(key=field, match=models.MatchSubstring(substring=text))
-
-
-def _is_storable(text: str) -> bool:
-    """Whether any stored text could equal it: UTF-8 holds no lone surrogate."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

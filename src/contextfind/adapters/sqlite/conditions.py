@@ -25,6 +25,7 @@ from contextfind.domain.filters import (
     Under,
     Used,
 )
+from contextfind.domain.plain_text import beyond, is_encodable
 from contextfind.domain.scope import Scope
 from contextfind.domain.times import microseconds
 from contextfind.domain.uri import ROOT, Uri
@@ -119,7 +120,7 @@ def compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911, PLR0912 - one 
         case Tagged(tag):
             return (
                 Condition("id IN (SELECT record FROM tags WHERE tag = ?)", (tag,))
-                if _is_storable(tag)
+                if is_encodable(tag)
                 else _FALSE
             )
         case Between():
@@ -178,7 +179,7 @@ def _between(where: Between) -> Condition:
 
 
 def _containing(where: Contains) -> Condition:
-    if not _is_storable(where.substring):
+    if not is_encodable(where.substring):
         return _FALSE
     match where.field:
         case "abstract":
@@ -206,29 +207,13 @@ def _used(where: Used) -> Condition:
 def _prefixed(prefix: str) -> Condition:
     if not prefix:
         return _TRUE
-    if not _is_storable(prefix):
+    if not is_encodable(prefix):
         return _FALSE
-    beyond = _successor(prefix)
-    if beyond is None:
+    end = beyond(prefix)
+    if end is None:
         return Condition("uri >= ?", (prefix,))
-    return Condition("(uri >= ? AND uri < ?)", (prefix, beyond))
-
-
-def _successor(prefix: str) -> str | None:
-    """Return the least text greater than all that start with `prefix`; None when there is none."""
-    highest, surrogates = 0x10FFFF, range(0xD800, 0xE000)
-    for end in range(len(prefix), 0, -1):
-        point = ord(prefix[end - 1])
-        if point < highest:
-            after = surrogates.stop if point + 1 in surrogates else point + 1
-            return prefix[: end - 1] + chr(after)
-    return None
+    return Condition("(uri >= ? AND uri < ?)", (prefix, end))
 
 
 def _without_unstorable(values: Iterable[str]) -> list[str]:
-    return [value for value in values if _is_storable(value) and "\0" not in value]
-
-
-def _is_storable(text: str) -> bool:
-    """Whether any stored text could equal it: UTF-8 holds no lone surrogate."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    return [value for value in values if is_encodable(value) and "\0" not in value]
