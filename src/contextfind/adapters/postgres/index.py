@@ -45,7 +45,7 @@ class PostgresIndex:
         self._tokenizer = tokenizer
         self._rules = rules
         self._plans: Counter[str] = Counter()
-        self._readers = Readers(database.place)
+        self._readers = Readers(database.place, tables.state)
         self._upkeep = Upkeep(database, tables, tokenizer, rules)
         self._building = asyncio.Lock()  # one at a time
         self._state = State()

@@ -26,10 +26,14 @@ _NOBODY = ""  # whose rows a connection sees until it is told
 
 
 class Readers:
-    """Answers questions in the order they come."""
+    """Answers questions in the order they come.
 
-    def __init__(self, place: Place) -> None:
+    state: see `snapshot`.
+    """
+
+    def __init__(self, place: Place, state: str) -> None:
         self._place = place
+        self._state = state
         self._threads = ThreadPoolExecutor(min(SEARCHES, place.connections), "index-search")
         self._own = threading.local()
         self._open: set[Connection] = set()
@@ -60,7 +64,7 @@ class Readers:
         with translated():
             connection = self._connected()
             try:
-                with snapshot(connection) as one:
+                with snapshot(connection, self._state) as one:
                     return work(one)
             finally:
                 if connection.info.transaction_status is not TransactionStatus.IDLE:

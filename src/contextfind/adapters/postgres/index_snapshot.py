@@ -54,10 +54,15 @@ class Snapshot:
 
 
 @contextmanager
-def snapshot(connection: Connection) -> Iterator[Snapshot]:
-    """Open one, and have the database answer as it does best for what an index asks."""
+def snapshot(connection: Connection, state: str) -> Iterator[Snapshot]:
+    """Open one, and have the database answer as it does best for what an index asks.
+
+    state: the table of an index that whoever puts others in its place takes first. It is locked before anything is
+    read: a name means the table that is there when it is looked up, and may already mean one that was filled after the state that is seen.
+    """
     with connection.pipeline():
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(f'LOCK TABLE "{state}" IN ACCESS SHARE MODE'.encode())
         connection.execute(_SET)
         yield Snapshot(connection)
         connection.execute("COMMIT")

@@ -8,15 +8,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 
+import psycopg
 import pytest
 from psycopg import AsyncConnection
 
 from contextfind.adapters.memory.index import MemoryIndex
 from contextfind.adapters.postgres import index_statements
 from contextfind.adapters.postgres.conditions import TRUE
-from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.database import EVERY_ACCOUNT, Database
 from contextfind.adapters.postgres.index import PostgresIndex
 from contextfind.adapters.postgres.index_rules import IndexRules
+from contextfind.adapters.postgres.index_snapshot import snapshot
 from contextfind.domain.filters import Everything
 from contextfind.domain.records import RecordId
 from contextfind.domain.scope import Scope
@@ -412,6 +414,23 @@ async def test_searches_go_on_while_new_tables_take_the_place_of_the_old(
             await index.rebuild(Log(changes), step)
         done = True
         assert min(await asyncio.gather(*searching)) > 0
+
+
+async def test_new_tables_wait_for_who_reads_the_old_ones(
+    database: Database, index: PostgresIndex
+) -> None:
+    changes = random_log(random.Random(6), 40)  # noqa: S311 - data for tests
+    await index.follow(changes)
+    with (
+        psycopg.connect(database.place.conninfo(EVERY_ACCOUNT), autocommit=True) as connection,
+        snapshot(connection, TABLES.state) as one,
+    ):
+        one.connection.execute("SELECT 1").fetchone()  # what is seen from now on is fixed
+        building = asyncio.create_task(index.rebuild(Log(changes), step))
+        await asyncio.wait([building], timeout=1)
+        (seen,) = one.connection.execute(f"SELECT count(*) FROM {TABLES.entries}").fetchone() or ()
+    assert seen == index.stats()["records"] > 0
+    await building
 
 
 async def test_a_rebuild_names_the_records_whose_vectors_are_damaged(index: PostgresIndex) -> None:
