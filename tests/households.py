@@ -119,13 +119,15 @@ async def household(
     *,
     store: RecordStore | None = None,
     index: SearchIndex | None = None,
+    job_store: MemoryJobStore | None = None,
     max_file_bytes: int = 100_000,
     collapse_duplicates: bool = True,
 ) -> AsyncIterator[Household]:
     """Build the house and run its workers; who brings a store or an index closes it."""
     embedder = embedder or HashEmbedder("t")
     store = MemoryRecordStore() if store is None else store
-    blobs, jobs_store = MemoryBlobs(), MemoryJobStore()
+    blobs = MemoryBlobs()
+    jobs_store = MemoryJobStore() if job_store is None else job_store
     tokenizer, pulse, numbers = WordTokenizer(), Pulse(), count(1)
     index = MemoryIndex(tokenizer) if index is None else index
 

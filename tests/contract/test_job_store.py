@@ -57,6 +57,7 @@ async def test_a_saved_job_comes_back_whole(jobs: JobStore) -> None:
         9,
         {"files": 2},
         "no",
+        begun=2,
     )
     await jobs.save(wanted)
     assert await jobs.get(ANN, "j1") == wanted
@@ -64,7 +65,7 @@ async def test_a_saved_job_comes_back_whole(jobs: JobStore) -> None:
 
 async def test_saving_again_replaces(jobs: JobStore) -> None:
     await jobs.save(job())
-    done = replace(job(), state=JobState.FAILED, error="why", stage="parse", done=1, total=2)
+    done = replace(job(), state=JobState.FAILED, error="why", stage="parse", done=1, begun=2)
     await jobs.save(done)
     assert await jobs.get(ANN, "j1") == done
     assert await jobs.list(ANN, 10) == [done]

@@ -15,12 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import reduction
+from pathlib import Path
 from typing import Any, Self
 
 from contextfind.adapters.postgres import database as postgres_database
 from contextfind.adapters.postgres import schema as postgres_schema
 from contextfind.adapters.sqlite import database, schema
 from contextfind.cli.main import main
+from contextfind.domain.documents import Document
+from contextfind.ingestion import drafting
+from contextfind.ingestion.parsing.reader import read_document
 from contextfind.ports.fault_points import FaultPoint, watch
 from tests.processes import ServerProcess
 from tests.schemas import storage_environment
@@ -86,6 +90,22 @@ def dying_at(point: FaultPoint, times: int = 1) -> Before:
 def dying_when_told(point: FaultPoint) -> Before:
     """Return what has a process die at a point, once it got the signal TELL."""
     return partial(_doom, point, 1, told=False)
+
+
+def dying_of(text: bytes, go: Path) -> Before:
+    """Return what has a process die of every file that says this, as if it crashed its parser, once there is a file `go`."""
+    return partial(_poison, text, go)
+
+
+def _poison(text: bytes, go: Path) -> None:
+    def read(path: str, data: bytes) -> Document:
+        while text in data:
+            if go.exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+            time.sleep(0.01)  # noqa: TID251 - of a thread of the program
+        return read_document(path, data)
+
+    drafting.read_document = read
 
 
 def _doom(point: FaultPoint, times: int, *, told: bool) -> None:

@@ -116,8 +116,7 @@ class Adding:
 
         await course.come()
         # Not held while the embedder works: words should be found at once.
-        async with self._gate.passed(who.account):
-            await course.note("reading")
+        async with self._gate.passed(who.account), course.at_work("reading"):
             outcome = await desk.ingest.add(spec.plan(who), source, progress)
         course.leave()
         await course.note("embedding")

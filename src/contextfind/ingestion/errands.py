@@ -1,6 +1,7 @@
 """What one kind of job does; that it runs, is seen and survives is the runner's work (`jobs`)."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from contextfind.domain.uri import Uri
@@ -12,6 +13,14 @@ class Course(Protocol):
 
     async def come(self) -> None:
         """Return when every earlier job with an overlapping place has left; need not be called."""
+        ...
+
+    def at_work(self, stage: str) -> AbstractAsyncContextManager[None]:
+        """Hold it against the job when the process ends inside, and note the stage; its turn has come before.
+
+        What may cost much, or fall over, belongs inside; waiting for others does not. A job that several processes
+        ended at waits here until no other one of that kind is at work.
+        """
         ...
 
     def leave(self) -> None:
@@ -43,7 +52,8 @@ class Errand(Protocol):
     async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
         """Do it, and return the result, JSON values only.
 
-        Called again, from the start, for a job that was interrupted by the end of a process.
+        Called again, from the start, for a job that was interrupted by the end of a process; no more once that has
+        happened three times while it was at work.
 
         Raises:
             ContextFindError: it failed; the job says why.

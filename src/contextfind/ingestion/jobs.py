@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from contextfind.domain.errors import (
     ContextFindError,
@@ -19,8 +19,7 @@ from contextfind.domain.errors import (
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Errand
-from contextfind.ingestion.pulse import Pulse
-from contextfind.ingestion.speed import Speed
+from contextfind.ingestion.runs import LOOK_SECONDS, MOST_BEGUN, Run, Surroundings
 from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
@@ -29,64 +28,9 @@ _ENDING_SECONDS = (
     5.0  # that whoever cancels waits until it is stored; on a full disk it goes on behind
 )
 _ROOM_SECONDS = 1.0  # between two looks whether a disk takes something again
-_LOOK_SECONDS = 1.0  # between two looks at what other processes ask for, and have left behind
 _GLANCE_SECONDS = (
     0.2  # between two looks at a job that another process carries out and somebody waits for
 )
-
-
-@dataclass(slots=True)
-class _Running:
-    """A job that this process carries out; its errand sees it as a `Course`.
-
-    may_come: whether no earlier job is at its place. moves: beats when one has left, wherever that was.
-    """
-
-    job: Job
-    errand: Errand
-    place: Uri
-    may_come: Callable[[Job, Uri], Awaitable[bool]]
-    moves: Pulse
-    store: JobStore
-    clock: Clock
-    task: asyncio.Task[None] | None = None
-    changed: Pulse = field(default_factory=Pulse)
-    speed: Speed = field(default_factory=Speed)
-
-    async def come(self) -> None:
-        """See `Course.come`."""
-        while True:
-            beats = self.moves.beats
-            if await self.may_come(self.job, self.place):
-                return
-            await self.moves.wait(_LOOK_SECONDS, beats)
-
-    def leave(self) -> None:
-        """See `Course.leave`."""
-        self.job = replace(self.job, left=True)
-        self.moves.beat()
-
-    async def note(self, stage: str, done: int | None = None, total: int | None = None) -> None:
-        """See `Course.note`."""
-        job = replace(self.job, state=JobState.RUNNING, stage=stage)
-        done, total = job.done if done is None else done, job.total if total is None else total
-        ahead = self.speed.at(self.clock(), stage, done, total)
-        job = replace(job, rate=ahead.rate, seconds_left=ahead.seconds)
-        with contextlib.suppress(UnavailableError):  # whoever asks is told all the same
-            await self.write(replace(job, done=done, total=total))
-
-    def foresee(self, left: int) -> None:
-        """See `Course.foresee`."""
-        ahead = self.speed.when_left(self.clock(), self.job.stage, left)
-        self.job = replace(self.job, rate=ahead.rate, seconds_left=ahead.seconds)
-
-    async def write(self, job: Job) -> None:
-        """Save the job as it now is, and wake whoever waits for it, saved or not."""
-        self.job = replace(job, updated_at=self.clock())
-        try:
-            await self.store.save(self.job)
-        finally:
-            self.changed.beat()
 
 
 class Jobs:
@@ -97,8 +41,8 @@ class Jobs:
         self._clock = clock
         self._new_id = new_id
         self._errands: dict[str, Errand] = {}
-        self._running: dict[str, _Running] = {}
-        self._moves = Pulse()
+        self._running: dict[str, Run] = {}
+        self._around = Surroundings(self._may_come, store, clock)
         self._watch: asyncio.Task[None] | None = None
         self._unbegun: set[str] = (
             set()
@@ -140,6 +84,9 @@ class Jobs:
             if errand is None:
                 _log.warning("task %s stays unfinished: unknown kind %r", job.id, job.kind)
                 continue
+            if job.begun:
+                told = (job.id, job.kind, job.begun, MOST_BEGUN)
+                _log.warning("the process that was at task %s (%s) is gone: %d of %d times", *told)
             self._start(replace(job, left=False), errand)
             known += 1
         if self._store.shared and self._watch is None:
@@ -234,12 +181,11 @@ class Jobs:
 
     async def aclose(self) -> None:
         """Interrupt what runs; it stays unfinished and is resumed at the next start, or by another process."""
-        tasks = [running.task for running in self._running.values() if running.task is not None]
-        if self._watch is not None:
-            tasks.append(self._watch)
-        for task in tasks:
+        watch = [] if self._watch is None else [self._watch]
+        for task in watch:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        ends = [running.interrupt() for running in self._running.values()]
+        await asyncio.gather(*watch, *ends, return_exceptions=True)
 
     async def _unended(self, account: str) -> Sequence[Job]:
         """Return the jobs of an account that wait or run, in the order of their start: each as new as it is known."""
@@ -270,7 +216,7 @@ class Jobs:
         """Do, until cancelled, what other processes ask for, and what those leave behind that are gone."""
         told = ""
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
             try:
                 await self._obey()
                 adopted = await self.resume()
@@ -310,13 +256,13 @@ class Jobs:
                 _log.info("task %s was saved and not begun; it begins now", job.id)
                 self._start(replace(job, left=False), errand)
 
-    def _let_go(self, running: _Running) -> None:
+    def _let_go(self, running: Run) -> None:
         _log.warning("another process has taken over task %s", running.job.id)
         self._running.pop(running.job.id, None)
         running.leave()
         running.changed.beat()
 
-    async def _stop(self, running: _Running) -> None:
+    async def _stop(self, running: Run) -> None:
         """Interrupt a job and save that it was cancelled, unless it comes to its end meanwhile."""
         if running.task is None or running.job.state.ended:
             return
@@ -331,15 +277,12 @@ class Jobs:
             await asyncio.wait([running.task], timeout=_ENDING_SECONDS)
 
     def _start(self, job: Job, errand: Errand) -> None:
-        place = errand.place(job)
-        running = _Running(
-            job, errand, place, self._may_come, self._moves, self._store, self._clock
-        )
+        running = Run(job, errand, errand.place(job), self._around)
         self._running[job.id] = running
         running.task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         running.task.add_done_callback(lambda task: self._ended(running, task))
 
-    def _ended(self, running: _Running, task: asyncio.Task[None]) -> None:
+    def _ended(self, running: Run, task: asyncio.Task[None]) -> None:
         """Let the next job come, and give one that fell over a clear end."""
         running.leave()
         if task.cancelled() or task.exception() is None:
@@ -352,8 +295,9 @@ class Jobs:
         )
         running.task = asyncio.create_task(self._end(running, fallen))
 
-    async def _run(self, running: _Running) -> None:
+    async def _run(self, running: Run) -> None:
         try:
+            running.require_hope()
             result = await self._result(running)
             ended = replace(running.job, state=JobState.COMPLETED, stage="done", result=result)
         except TakenOverError:
@@ -364,7 +308,7 @@ class Jobs:
             ended = replace(running.job, state=JobState.FAILED, error=str(fault))
         await self._end(running, ended)
 
-    async def _result(self, running: _Running) -> Mapping[str, object]:
+    async def _result(self, running: Run) -> Mapping[str, object]:
         """Carry the job out, again and again while disk or database take nothing: it was accepted."""
         told = False
         while True:
@@ -378,7 +322,7 @@ class Jobs:
                 await running.note(f"waiting for the {what}")
                 await asyncio.sleep(_ROOM_SECONDS)
 
-    async def _end(self, running: _Running, ended: Job) -> None:
+    async def _end(self, running: Run, ended: Job) -> None:
         """Save how the job ended, as soon as the store takes it: else it would begin again at the next start."""
         told = ""
         while True:

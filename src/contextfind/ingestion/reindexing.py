@@ -90,13 +90,14 @@ class Reindexing:
         desk, who, under = self._desk, job.identity, self.place(job)
         begun = desk.timer()
         part = Part(who.account, under, who.user)
-        if job.spec["mode"] == "semantic_and_vectors":
-            await self._step_by_step(desk.store.mark_stale, part)
-        if job.spec["whole"]:
-            await self._build(course)
-        else:
-            await course.note("indexing again")
-            await self._step_by_step(desk.store.log_again, part)
+        whole = bool(job.spec["whole"])
+        async with course.at_work("building the index" if whole else "indexing again"):
+            if job.spec["mode"] == "semantic_and_vectors":
+                await self._step_by_step(desk.store.mark_stale, part)
+            if whole:
+                await self._build(course)
+            else:
+                await self._step_by_step(desk.store.log_again, part)
         await course.note("settling")
         settled = await desk.settling.settle(who.account, under, None, who.user)
         counted = _counted(await desk.store.extent(part, _NAMED), settled.note)

@@ -30,7 +30,8 @@ class Job:
 
     spec and result hold JSON values only. rate and seconds_left are of the stage that it is in, in files or
     in texts, None while nobody can say; they are not stored. left: whether others may come to the place that it is
-    about; stored where several processes share the jobs.
+    about; stored where several processes share the jobs. begun: how often something of it was begun to which no end
+    came, because the process was gone by then; what is under way counts.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Job:
     rate: float | None = None
     seconds_left: float | None = None
     left: bool = False
+    begun: int = 0
 
 
 class JobStore(Protocol):

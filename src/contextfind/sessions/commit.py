@@ -103,7 +103,8 @@ class Committer:
         finally:
             self._doors.leave(door)
         await course.come()  # another process may be at this session
-        done = await self._archivist.work_off(who, name, course)
+        async with course.at_work("summarising"):
+            done = await self._archivist.work_off(who, name, course)
         if any(one.stalled for one in done):
             await self._retrying.later(who, name)
         return report(who, name, done)

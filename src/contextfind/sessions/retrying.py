@@ -75,7 +75,8 @@ class Retrying:
         passed = (self._clock() - job.created_at).total_seconds()
         await asyncio.sleep(wait - min(max(passed, 0.0), wait))
         self._waiting.pop(job.id, None)
-        done = await self._archivist.work_off(who, name, course)
+        async with course.at_work("summarising"):
+            done = await self._archivist.work_off(who, name, course)
         if any(one.stalled for one in done):
             await self.later(who, name, tries + 1)
         return report(who, name, done)

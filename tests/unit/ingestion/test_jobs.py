@@ -144,9 +144,8 @@ async def test_a_job_that_finds_the_disk_full_waits_for_room_and_is_done_then(
                 raise DiskRefusesError("is full")
             return await super().read(paths)
 
-    async with household() as house:
-        store = FullDisk()
-        house.jobs._store = store
+    store = FullDisk()
+    async with household(job_store=store) as house:
         house.folders.sources["/docs"] = Filling({"a.md": b"the quokka"}, "docs")
         job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
         store.refusals = 6
@@ -169,9 +168,8 @@ async def test_the_end_of_a_job_is_saved_as_soon_as_there_is_room(
             store.refusals = 20
             return await super().read(paths)
 
-    async with household() as house:
-        store = FullDisk()
-        house.jobs._store = store
+    store = FullDisk()
+    async with household(job_store=store) as house:
         house.folders.sources["/docs"] = Last({"a.md": b"the quokka"}, "docs")
         job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
         assert (await house.jobs.finished(ANN, job.id, 10)).state is JobState.COMPLETED
@@ -192,9 +190,8 @@ async def test_cancelling_on_a_full_disk_ends_soon_and_is_saved_when_there_is_ro
             return await super().read(paths)
 
     reading = asyncio.Event()
-    async with household() as house:
-        store = FullDisk()
-        house.jobs._store = store
+    store = FullDisk()
+    async with household(job_store=store) as house:
         house.folders.sources["/docs"] = Endless({"a.md": b"the quokka"}, "docs")
         job = await house.adding.add_resource(ANN, AddRequest(path="/docs"))
         await reading.wait()

@@ -1,10 +1,9 @@
 """The job store in PostgreSQL: several processes work on the jobs, each on its own."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import cast
 
 from psycopg import AsyncConnection
 
@@ -12,24 +11,23 @@ from contextfind.adapters.postgres.database import Database, Work
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.adapters.postgres.texts import restored, storable
 from contextfind.domain.errors import TakenOverError
-from contextfind.domain.identity import Identity, Role
-from contextfind.domain.times import microseconds, moment_of
+from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds
+from contextfind.ports.job_rows import JOB_COLUMNS, JobRow, job_of, job_row
 from contextfind.ports.jobs import Job, JobState
 
 _log = logging.getLogger(__name__)
 
-_COLUMNS = (
-    'id, account, "user", role, kind, state, created_at, updated_at, spec, stage, done, total,'
-    " result, error, has_left"
-)
+_COLUMNS = f"{JOB_COLUMNS}, has_left"
 _JOBS = f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
 _UNFINISHED = f"state IN ('{JobState.PENDING.value}', '{JobState.RUNNING.value}')"
 # Not for a job that another process has taken over: it would end twice.
 _SAVE = (
-    f"INSERT INTO jobs ({_COLUMNS}, worker) VALUES ({', '.join(['%s'] * 16)})"  # noqa: S608 - fixed text, bound values
+    f"INSERT INTO jobs ({_COLUMNS}, worker) VALUES ({', '.join(['%s'] * 17)})"  # noqa: S608 - fixed text, bound values
     " ON CONFLICT (id) DO UPDATE SET state = EXCLUDED.state, updated_at = EXCLUDED.updated_at,"
     " spec = EXCLUDED.spec, stage = EXCLUDED.stage, done = EXCLUDED.done, total = EXCLUDED.total,"
-    " result = EXCLUDED.result, error = EXCLUDED.error, has_left = EXCLUDED.has_left"
+    " result = EXCLUDED.result, error = EXCLUDED.error, has_left = EXCLUDED.has_left,"
+    " begun = EXCLUDED.begun"
     " WHERE jobs.worker = EXCLUDED.worker"
 )
 _TAKE_OVER = (
@@ -41,9 +39,7 @@ _FORGET = (
     " AND updated_at < %s LIMIT %s FOR UPDATE SKIP LOCKED)"
 )
 
-_Row = tuple[
-    str, str, str, Role, str, str, int, int, str, str, int, int, str | None, str | None, bool
-]  # in the order of _COLUMNS
+_Row = tuple[*JobRow, bool]  # in the order of _COLUMNS
 
 
 class PostgresJobStore:
@@ -63,7 +59,7 @@ class PostgresJobStore:
         async def work(connection: AsyncConnection) -> None:
             if job.state is JobState.PENDING:  # the numbers of turns become visible in their order
                 await connection.execute("SELECT pg_advisory_xact_lock(%s)", (beginning,))
-            cursor = await connection.execute(_SAVE, (*_row_of(job), worker))
+            cursor = await connection.execute(_SAVE, (*job_row(job, storable), job.left, worker))
             if cursor.rowcount == 0:
                 raise TakenOverError(f"task {job.id} is carried out by another process by now")
 
@@ -169,46 +165,7 @@ def _jobs_of(rows: Sequence[_Row]) -> Sequence[Job]:
     jobs: list[Job] = []
     for row in rows:
         try:
-            jobs.append(_job_of(row))
+            jobs.append(replace(job_of(row[:-1], restored), left=row[-1]))
         except ValueError as error:
             _log.error("task %s cannot be read: %s", row[0], error)
     return jobs
-
-
-def _row_of(job: Job) -> _Row:
-    return (
-        job.id,
-        job.identity.account,
-        job.identity.user,
-        job.identity.role,
-        job.kind,
-        job.state.value,
-        microseconds(job.created_at),
-        microseconds(job.updated_at),
-        json.dumps(dict(job.spec)),
-        storable(job.stage),
-        job.done,
-        job.total,
-        None if job.result is None else json.dumps(dict(job.result)),
-        None if job.error is None else storable(job.error),
-        job.left,
-    )
-
-
-def _job_of(row: _Row) -> Job:
-    result, error = row[12], row[13]
-    return Job(
-        id=row[0],
-        identity=Identity(row[1], row[2], row[3]),
-        kind=row[4],
-        state=JobState(row[5]),
-        created_at=moment_of(row[6]),
-        updated_at=moment_of(row[7]),
-        spec=cast("dict[str, object]", json.loads(row[8])),
-        stage=restored(row[9]),
-        done=row[10],
-        total=row[11],
-        result=None if result is None else cast("dict[str, object]", json.loads(result)),
-        error=None if error is None else restored(error),
-        left=row[14],
-    )

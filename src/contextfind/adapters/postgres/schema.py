@@ -262,8 +262,12 @@ _UPLOADS = (
     *guarded("pieces"),
 )
 
+# How often a process ended while it was at a job: one that its processes die of has to end some time.
+_BEGINNINGS = ("ALTER TABLE jobs ADD COLUMN begun integer NOT NULL DEFAULT 0",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (*_RECORDS, *_CLAIMS, *_JOBS, *_IDENTITIES, *_SESSIONS, *_BLOBS, *_UPLOADS, *_MARKS),
+    _BEGINNINGS,
 )
 
 

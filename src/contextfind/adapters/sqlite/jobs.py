@@ -1,34 +1,26 @@
 """The job store in `contextfind.db`."""
 
-import json
 import logging
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import cast
 
 from contextfind.adapters.sqlite.database import Database, is_damage
-from contextfind.domain.identity import Identity, Role
-from contextfind.domain.times import microseconds, moment_of
+from contextfind.adapters.sqlite.rows import storable
+from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds
+from contextfind.ports.job_rows import JOB_COLUMNS, job_of, job_row
 from contextfind.ports.jobs import Job, JobState
 
 _log = logging.getLogger(__name__)
 
-_COLUMNS = (
-    "id, account, user, role, kind, state, created_at, updated_at, spec, stage, done, total,"
-    " result, error"
-)
-_JOBS = f"SELECT {_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
+_JOBS = f"SELECT {JOB_COLUMNS} FROM jobs"  # noqa: S608 - fixed text
 _ENDED = tuple(state.value for state in JobState if state.ended)
 # What ended before a moment began before it, and of the beginnings there is an index.
 _FORGET = (
     f"DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ({', '.join('?' * len(_ENDED))})"  # noqa: S608 - fixed text, bound values
     " AND created_at < ? AND updated_at < ? LIMIT ?)"
 )
-
-_Row = tuple[
-    str, str, str, Role, str, str, int, int, str, str, int, int, str | None, str | None
-]  # in the order of _COLUMNS
 
 
 class SqliteJobStore:
@@ -42,12 +34,12 @@ class SqliteJobStore:
 
     async def save(self, job: Job) -> None:
         """See `JobStore.save`."""
-        row = _row_of(job)
+        row = job_row(job, storable)
 
         def work(connection: sqlite3.Connection) -> None:
             marks = ", ".join("?" * len(row))
             connection.execute(
-                f"INSERT OR REPLACE INTO jobs ({_COLUMNS}) VALUES ({marks})",  # noqa: S608 - fixed text, bound values
+                f"INSERT OR REPLACE INTO jobs ({JOB_COLUMNS}) VALUES ({marks})",  # noqa: S608 - fixed text, bound values
                 row,
             )
 
@@ -90,7 +82,7 @@ class SqliteJobStore:
 
     async def _select(self, where: str, values: tuple[str | int, ...]) -> Sequence[Job]:
         def work(connection: sqlite3.Connection) -> Sequence[Job]:
-            return [_job_of(row) for row in connection.execute(f"{_JOBS} {where}", values)]
+            return [job_of(row) for row in connection.execute(f"{_JOBS} {where}", values)]
 
         return await self._database.read(work)
 
@@ -103,7 +95,7 @@ def _unfinished(connection: sqlite3.Connection) -> Sequence[Job]:
     try:
         for row in connection.execute(query, states):
             try:
-                jobs.append(_job_of(row))
+                jobs.append(job_of(row))
             except ValueError as error:
                 _log.error("task %s cannot be read and is not resumed: %s", row[0], error)
     except sqlite3.Error as error:
@@ -111,40 +103,3 @@ def _unfinished(connection: sqlite3.Connection) -> Sequence[Job]:
             raise
         _log.error("unfinished tasks cannot be read and are not resumed: %s", error)
     return jobs
-
-
-def _row_of(job: Job) -> _Row:
-    return (
-        job.id,
-        job.identity.account,
-        job.identity.user,
-        job.identity.role,
-        job.kind,
-        job.state.value,
-        microseconds(job.created_at),
-        microseconds(job.updated_at),
-        json.dumps(dict(job.spec)),
-        job.stage,
-        job.done,
-        job.total,
-        None if job.result is None else json.dumps(dict(job.result)),
-        job.error,
-    )
-
-
-def _job_of(row: _Row) -> Job:
-    result = row[12]
-    return Job(
-        id=row[0],
-        identity=Identity(row[1], row[2], row[3]),
-        kind=row[4],
-        state=JobState(row[5]),
-        created_at=moment_of(row[6]),
-        updated_at=moment_of(row[7]),
-        spec=cast("dict[str, object]", json.loads(row[8])),
-        stage=row[9],
-        done=row[10],
-        total=row[11],
-        result=None if result is None else cast("dict[str, object]", json.loads(result)),
-        error=row[13],
-    )

@@ -174,12 +174,16 @@ _SESSIONS = (
     )""",
 )
 
+# How often a process ended while it was at a job: one that its processes die of has to end some time.
+_BEGINNINGS = ("ALTER TABLE jobs ADD COLUMN begun INTEGER NOT NULL DEFAULT 0",)
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _FIRST,
     _REMOVED_USERS,
     _USED_RECORDS,
     _ORIGINS,
     _SESSIONS,
+    _BEGINNINGS,
 )
 
 

@@ -16,6 +16,7 @@ from contextfind.domain.errors import TakenOverError
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion import jobs as runner
+from contextfind.ingestion import runs
 from contextfind.ingestion.errands import Course
 from contextfind.ingestion.jobs import Jobs
 from contextfind.ports.jobs import Job, JobState
@@ -41,9 +42,9 @@ class Baking:
 
     async def carry_out(self, job: Job, course: Course) -> Mapping[str, object]:
         await course.come()
-        self.begun.append(job.id)
-        await course.note("baking", 1, 2)
-        await self.hot.wait()
+        async with course.at_work("baking"):
+            self.begun.append(job.id)
+            await self.hot.wait()
         return {"loaves": 2}
 
     async def ended(self, job: Job) -> None:
@@ -70,7 +71,8 @@ Starter = Callable[[], Awaitable[Process]]
 @pytest.fixture
 async def start(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Starter]:
     """Return what starts one more process on the same schema."""
-    monkeypatch.setattr(runner, "_LOOK_SECONDS", 0.02)
+    for module in (runner, runs):
+        monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
     place = databases.place()
     async with AsyncExitStack() as stack:
 
@@ -121,6 +123,23 @@ async def test_the_jobs_of_a_process_that_is_gone_go_on_in_another(start: Starte
     await here.die()
     assert (await there.jobs.finished(ANN, job.id, 30)).state is JobState.COMPLETED
     assert there.baking.over == [(job.id, JobState.COMPLETED)]
+
+
+async def test_a_job_that_three_processes_died_of_fails_in_the_fourth(start: Starter) -> None:
+    processes = [await start() for _ in range(4)]
+    deadly, kept = [await processes[0].jobs.start(ANN, "bake", OVEN) for _ in range(2)]
+    for _ in range(3):
+        await until(lambda: any(one.baking.begun for one in processes))
+        dying = next(one for one in processes if one.baking.begun)
+        assert dying.baking.begun == [deadly.id]
+        processes.remove(dying)
+        await dying.die()
+    (left,) = processes
+    left.baking.hot.set()
+    await until(lambda: len(left.baking.over) == 2)
+    ended = [await left.store.get(ANN, job.id) for job in (deadly, kept)]
+    assert [one.state for one in ended if one] == [JobState.FAILED, JobState.COMPLETED]
+    assert left.baking.begun == [kept.id]
 
 
 async def test_a_job_that_was_saved_and_never_begun_holds_nobody_up(start: Starter) -> None:
