@@ -3,13 +3,14 @@
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg import AsyncConnection
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.place import Place
@@ -21,6 +22,11 @@ _LOOK_SECONDS = 2.0  # in which one that lives answers a look
 _ELSEWHERE_SECONDS = 5.0  # in which a server that works says what at
 _WORK_STATEMENTS = 2  # so many statements of one piece of work may take as long as one may
 _IDLE = 1  # connections that are kept when nobody needs them
+# The pool makes longer and longer pauses between its attempts to connect; who asks after so long has it begin anew.
+_RECONNECT_SECONDS = 3.0
+# While the database refuses connections and there are none nobody waits longer for one: he is told why, and so is
+# /ready, for whose answer others wait two seconds.
+_REFUSED_SECONDS = 1.0
 _AT_WORK = "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state <> 'idle'"
 # Work of a process that is gone is not done to its end: to draw a graph may take an hour, and keeps a lock.
 _NOTICES_ITS_END = "SET client_connection_check_interval = '5s'"
@@ -36,16 +42,18 @@ class Connections:
         self._suspected = float("-inf")  # when one of them was last found dead
         self._elsewhere = place.conninfo("")
         self._lent: set[AsyncConnection] = set()
+        self._seconds = place.seconds
+        self._refusal: psycopg.Error | None = None  # of the last attempt to connect
         self._pool = AsyncConnectionPool(
             place.conninfo(account),
+            connection_class=_Attempt,
             min_size=_IDLE,
             max_size=place.connections,
-            timeout=place.seconds,
-            reconnect_timeout=place.seconds,
+            reconnect_timeout=min(place.seconds, _RECONNECT_SECONDS),
             open=False,
             check=self._check,
             configure=_configure,
-            kwargs={"autocommit": True},
+            kwargs={"autocommit": True, "ended": self._attempted},
             name=f"contextfind-{'house' if account else 'tenants'}",
         )
 
@@ -75,18 +83,34 @@ class Connections:
 
         """
         with translated():
-            async with self._pool.connection() as connection:
-                self._lent.add(connection)
-                try:
+            connection = await self._taken()
+            self._lent.add(connection)
+            try:
+                async with connection:
                     with self._watched(connection):
                         yield connection
-                except psycopg.OperationalError:
-                    if connection.closed:
-                        self.suspect()
-                    raise
-                finally:
-                    self._lent.discard(connection)
                 self._proven[connection] = asyncio.get_running_loop().time()
+            except psycopg.OperationalError:
+                if connection.closed:
+                    self.suspect()
+                raise
+            finally:
+                self._lent.discard(connection)
+                await self._pool.putconn(connection)
+
+    async def _taken(self) -> "_Attempt":
+        """Take one out of the pool; while the database refuses any, say why in the place of that none is free."""
+        none = self._refusal is not None and not self._lent  # else one may come back
+        seconds = min(self._seconds, _REFUSED_SECONDS) if none else self._seconds
+        try:
+            return await self._pool.getconn(seconds)
+        except PoolTimeout:
+            if self._refusal is not None:
+                raise self._refusal.with_traceback(None) from None
+            raise
+
+    def _attempted(self, refusal: psycopg.Error | None) -> None:
+        self._refusal = refusal
 
     async def _check(self, connection: AsyncConnection) -> None:
         proven = self._proven.get(connection, float("-inf"))
@@ -130,6 +154,23 @@ class Connections:
                     row = await (await other.execute(_AT_WORK, (pid,))).fetchone()
                 return row is not None
         return False
+
+
+class _Attempt(AsyncConnection):
+    """Tells how the attempt to connect ended: the pool tells its log and nobody else."""
+
+    @classmethod
+    async def connect(
+        cls, *args: Any, ended: Callable[[psycopg.Error | None], None], **kwargs: Any
+    ) -> Self:
+        """Connect, as it does."""
+        try:
+            connection = await super().connect(*args, **kwargs)
+        except psycopg.Error as refusal:
+            ended(refusal)
+            raise
+        ended(None)
+        return connection
 
 
 async def _configure(connection: AsyncConnection) -> None:

@@ -18,6 +18,8 @@ from contextfind.domain.errors import (
 
 _FULL = "53100"  # disk_full
 _READ_ONLY = "25006"  # read_only_sql_transaction
+# A connection that was refused bears no code, only the sentence of the server, which another language may be set for.
+_CROWDED = ("too many clients", "remaining connection slots", "too many connections")
 _AGAIN = {"retryable": True}
 
 
@@ -49,8 +51,18 @@ def _ours(error: psycopg.Error) -> Exception:
             f"{_line(error)}"
         )
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreDownError(f"the database does not answer: {_line(error)}", _AGAIN)
+        return _down(_line(error))
     return UnavailableError(f"the database refuses: {_line(error)}")
+
+
+def _down(line: str) -> StoreDownError:
+    if any(words in line for words in _CROWDED):
+        return StoreDownError(
+            "the database has no connection left for this server: raise max_connections or the CONNECTION LIMIT of the "
+            f"role, or lower storage.connections; contextfind doctor counts them ({line})",
+            _AGAIN,
+        )
+    return StoreDownError(f"the database does not answer: {line}", _AGAIN)
 
 
 def _line(error: psycopg.Error) -> str:
