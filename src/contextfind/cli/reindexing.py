@@ -11,7 +11,7 @@ from contextfind.cli.data import check_data
 from contextfind.cli.progress import progress, settle
 from contextfind.cli.screen import complain, say, show_json
 from contextfind.config.model import Settings
-from contextfind.domain.errors import ContextFindError, FailedPreconditionError
+from contextfind.domain.errors import ConfigError, ContextFindError, FailedPreconditionError
 from contextfind.wiring.progress import Told
 from contextfind.wiring.reindexing import Rebuilt, rebuild_index
 
@@ -48,6 +48,8 @@ def reindex(
 def _rebuilt(settings: Settings, told: Told, *, vectors: bool) -> Rebuilt:
     try:
         return asyncio.run(rebuild_index(settings, told, vectors=vectors))
+    except ConfigError as error:
+        raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
     except FailedPreconditionError as error:
         raise Complaint(str(error), ExitCode.OCCUPIED, error.code) from error
     except ContextFindError as error:

@@ -14,16 +14,22 @@ _POSTGRES = ("postgres_storage", "postgres", "storage.backend 'postgres'")
 _QDRANT = ("qdrant_index", "qdrant", "index.backend 'qdrant'")
 
 
-async def open_storage(settings: Settings, around: Surroundings, stack: AsyncExitStack) -> Storage:
+async def open_storage(
+    settings: Settings, around: Surroundings, stack: AsyncExitStack, *, making: bool = True
+) -> Storage:
     """Open the storage that the settings name; `stack` closes everything in reverse order.
 
+    making: also where there is none yet. A data directory is made in any case, when it was not looked for before.
+
     Raises:
+        ConfigError: there are no tables in the database, and none are to be made.
         FailedPreconditionError: it is in use, newer, or not whole; or a package for it is missing.
         UnavailableError: it does not answer.
 
     """
     if settings.storage.backend == "postgres":
-        opened: Storage = await fetched(*_POSTGRES).open_postgres(settings, around, stack)
+        module = fetched(*_POSTGRES)
+        opened: Storage = await module.open_postgres(settings, around, stack, making=making)
         return opened
     return await open_sqlite(settings, around, stack)
 

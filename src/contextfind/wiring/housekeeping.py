@@ -30,13 +30,13 @@ async def open_rooms(
     """Open where there is something to tidy; no worker starts, no model is loaded.
 
     Raises:
-        FailedPreconditionError: it is in use, or newer.
+        ConfigError: there is no data in the database. FailedPreconditionError: it is in use, or newer.
         UnavailableError: it cannot be opened.
 
     """
     around = surroundings or Surroundings.real()
     async with AsyncExitStack() as stack:
-        yield await open_storage(settings, around, stack)
+        yield await open_storage(settings, around, stack, making=False)
 
 
 async def compact(storage: Storage, now: datetime) -> Sequence[tuple[str, Swept]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from contextfind.adapters.postgres.examination import Examined, Room, Schema, Standing, examined
+from contextfind.adapters.postgres.pgvector import opening
 from contextfind.adapters.postgres.place import Place
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError
@@ -76,7 +77,13 @@ def _pgvector(seen: Examined, _: Place) -> Finding:
     if tuple(int(part) for part in version.split(".")[:2]) < _LEAST_PGVECTOR:
         step = "install 0.8 or newer, then as its owner: ALTER EXTENSION vector UPDATE"
         return Finding("pgvector", Verdict.FAIL, f"version {version} is too old", step)
-    return Finding("pgvector", Verdict.OK, f"version {version}")
+    lies_in = seen.pgvector.lies_in or "public"
+    if not seen.pgvector.usable:
+        line = f"version {version} lies in schema {lies_in}, which is closed to {seen.role.name}"
+        step = f"as its owner: {opening(lies_in, seen.role.name)}"
+        return Finding("pgvector", Verdict.FAIL, line, step)
+    line = f"version {version}" + (f" in schema {lies_in}" if lies_in != "public" else "")
+    return Finding("pgvector", Verdict.OK, line)
 
 
 def _role(seen: Examined, _: Place) -> Finding:
@@ -105,7 +112,8 @@ def _rights(seen: Examined, place: Place) -> Finding | None:
 def _tables(seen: Examined, place: Place) -> Finding:
     schema = seen.schema
     if schema is None:
-        return Finding("tables", Verdict.OK, "will be made at the first start")
+        line = f"schema {place.schema} has none yet; the first start makes them"
+        return Finding("tables", Verdict.OK, line)
     line = f"version {schema.version} in schema {place.schema}"
     if schema.version > schema.known:
         step = "install the contextfind that made them, or name another storage.db_schema"

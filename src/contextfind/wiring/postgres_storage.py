@@ -45,17 +45,20 @@ def place_of(settings: Settings) -> Place:
 
 
 async def open_postgres(
-    settings: Settings, around: Surroundings, stack: AsyncExitStack
+    settings: Settings, around: Surroundings, stack: AsyncExitStack, *, making: bool
 ) -> SharedStorage:
     """Connect to the database, its tables made or brought up to date; `stack` closes everything.
 
+    making: also where there are none yet.
+
     Raises:
+        ConfigError: there are none, and none are to be made.
         FailedPreconditionError: tables of a newer contextfind, no pgvector, or no right to make what is missing.
         UnavailableError: it does not answer.
 
     """
     place = place_of(settings)
-    database = await Database.open(place)
+    database = await Database.open(place, making=making)
     stack.push_async_callback(database.aclose)
     company = PostgresCompany(database)
     stack.push_async_callback(company.aclose)

@@ -47,12 +47,12 @@ async def rebuild_index(settings: Settings, told: Told, *, vectors: bool = False
     vectors: drop them all; a server, or whoever opens the house next, makes them anew.
 
     Raises:
-        FailedPreconditionError: the directory is in use, newer, or made by another embedder.
+        ConfigError: there is no data in the database. FailedPreconditionError: the directory is in use, newer, or made by another embedder.
         UnavailableError: a file does not answer, or the embedder's dimension cannot be learnt.
 
     """
     async with AsyncExitStack() as stack:
-        storage = await open_storage(settings, Surroundings.real(), stack)
+        storage = await open_storage(settings, Surroundings.real(), stack, making=False)
         store = storage.store
         known = await store.fingerprint()
         embedder = await open_embedder(settings.embedding, Switchboard(stack), known)

@@ -37,16 +37,18 @@ class Vault:
     ) -> AsyncIterator["Vault"]:
         """Open the data directory and give what lies in it; no worker starts, no model is loaded.
 
-        filling: make sure that its vectors are those of the configured embedder, as a server would.
+        filling: make sure that its vectors are those of the configured embedder, as a server would. Without it a
+        database must have our tables already.
 
         Raises:
+            ConfigError: there is no data in the database, and (not filling) none is to be made.
             FailedPreconditionError: the directory is in use, newer, or (filling) made by another embedder.
             UnavailableError: a file cannot be opened, or the embedder's dimension cannot be learnt.
 
         """
         around = surroundings or Surroundings.real()
         async with AsyncExitStack() as stack:
-            storage = await open_storage(settings, around, stack)
+            storage = await open_storage(settings, around, stack, making=filling)
             store = storage.store
             dimension = 0
             if filling:

@@ -71,3 +71,29 @@ def test_copies_of_files_are_refused_with_what_to_do_instead(
     assert result.exit_code == 2
     assert "pg_dump" in result.stderr
     assert "contextfind export" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("words", [*COMMANDS, ("export", "-"), ("doctor",)], ids=" ".join)
+def test_a_schema_that_is_not_there_is_made_by_none_of_them(
+    shared: Mapping[str, str], words: tuple[str, ...]
+) -> None:
+    mistyped = f"{shared['CONTEXTFIND_STORAGE__DB_SCHEMA']}x"
+    result = call(*words, env={**shared, "CONTEXTFIND_STORAGE__DB_SCHEMA": mistyped})
+    assert not databases.holds(mistyped)
+    if words == ("doctor",):
+        assert f"schema {mistyped} has none yet" in " ".join(result.stdout.split())
+        return
+    told = " ".join(result.stderr.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"schema {mistyped}; there is some in schema " in told
+    assert "storage.db_schema" in told
+
+
+def test_an_empty_schema_holds_no_data(shared: Mapping[str, str]) -> None:
+    empty = f"{shared['CONTEXTFIND_STORAGE__DB_SCHEMA']}e"
+    databases.execute(f'CREATE SCHEMA "{empty}"')
+    try:
+        result = call("export", "-", env={**shared, "CONTEXTFIND_STORAGE__DB_SCHEMA": empty})
+    finally:
+        databases.drop(empty)
+    assert (result.exit_code, result.stdout) == (2, "")

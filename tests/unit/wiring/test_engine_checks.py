@@ -89,7 +89,9 @@ async def test_a_database_without_tables_is_fine_and_none_are_made(place: Place)
     found = await looked_at(place)
     assert found["database"].verdict is Verdict.OK
     assert found["database"].line.startswith("PostgreSQL ")
-    assert found["tables"].line == "will be made at the first start"
+    assert found["tables"].line == (
+        f"schema {place.schema} has none yet; the first start makes them"
+    )
     assert found["pgvector"].verdict is Verdict.OK
     assert "index" not in found
     seen = await examined(place)
@@ -237,6 +239,15 @@ async def test_pgvector_that_is_old_or_missing_is_a_failure(
     finding = await seen_by(monkeypatch, place, pgvector=pgvector)
     assert (finding.what, finding.verdict) == ("pgvector", Verdict.FAIL)
     assert "0.8 or newer" in finding.next_step
+
+
+async def test_pgvector_in_a_schema_that_is_closed_to_us(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pgvector = replace((await examined(place)).pgvector, lies_in="extensions", usable=False)
+    finding = await seen_by(monkeypatch, place, pgvector=pgvector)
+    assert (finding.what, finding.verdict) == ("pgvector", Verdict.FAIL)
+    assert 'GRANT USAGE ON SCHEMA "extensions" TO "contextfind"' in finding.next_step
 
 
 @pytest.mark.parametrize(

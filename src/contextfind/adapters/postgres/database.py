@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import psycopg
@@ -14,7 +15,7 @@ from contextfind.adapters.postgres.connections import Connections
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import Presence
-from contextfind.adapters.postgres.schema import lock_number, migrate
+from contextfind.adapters.postgres.schema import lock_number, migrate, require_tables
 from contextfind.domain.errors import StoreDownError, UnavailableError
 from contextfind.ports.fault_points import FaultPoint, reached
 
@@ -52,21 +53,20 @@ class Database:
         self._under_way: set[asyncio.Task[Any]] = set()
 
     @classmethod
-    async def open(cls, place: Place) -> "Database":
+    async def open(cls, place: Place, *, making: bool = True) -> "Database":
         """Connect, make or migrate the tables, and listen.
 
+        making: also where there are none yet.
+
         Raises:
+            ConfigError: there are none, and none are to be made.
             FailedPreconditionError: tables of a newer contextfind; no right to make them; no pgvector.
             UnavailableError: the database does not answer.
 
         """
-        database = cls(place)
+        database = cls(await _prepared(place, making=making))
         try:
             with translated():
-                async with await AsyncConnection.connect(
-                    place.conninfo(EVERY_ACCOUNT), autocommit=True
-                ) as connection:
-                    await migrate(connection, place.schema)
                 await database._house.open()
                 await database._tenants.open()
             database.bell.start(await database.house(last_position))
@@ -221,6 +221,17 @@ class Database:
 
     async def _listener(self) -> psycopg.AsyncConnection:
         return await AsyncConnection.connect(self.place.conninfo(EVERY_ACCOUNT), autocommit=True)
+
+
+async def _prepared(place: Place, *, making: bool) -> Place:
+    """See to the tables; return the place with where pgvector lies."""
+    with translated():
+        async with await AsyncConnection.connect(
+            place.conninfo(EVERY_ACCOUNT), autocommit=True
+        ) as connection:
+            if not making:
+                await require_tables(connection, place)
+            return replace(place, pgvector=await migrate(connection, place.schema))
 
 
 async def last_position(connection: AsyncConnection) -> int:

@@ -12,6 +12,7 @@ from contextfind.adapters.postgres.database import EVERY_ACCOUNT
 from contextfind.adapters.postgres.faults import translated
 from contextfind.adapters.postgres.index_schema import Tables
 from contextfind.adapters.postgres.maker import FINGERPRINT
+from contextfind.adapters.postgres.pgvector import LOCATED
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import lock_class
 from contextfind.adapters.postgres.schema import MIGRATIONS
@@ -31,13 +32,15 @@ _ROLE = """
     FROM pg_roles WHERE rolname = current_user
 """
 # may_add: the same that CREATE EXTENSION asks.
-_PGVECTOR = """
+_PGVECTOR = f"""
     SELECT (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS there,
+        (SELECT schema FROM ({LOCATED}) AS l) AS lies_in,
+        coalesce((SELECT usable FROM ({LOCATED}) AS l), TRUE) AS usable,
         coalesce(bool_or(a.superuser IS FALSE OR r.rolsuper
             OR a.trusted AND has_database_privilege(current_database(), 'CREATE')), FALSE) AS may_add
     FROM pg_roles r LEFT JOIN pg_available_extension_versions a ON a.name = 'vector'
     WHERE r.rolname = current_user
-"""
+"""  # noqa: S608 - fixed text
 # living: `presence` says how processes are known. used: without this connection, and without what works behind.
 _ROOM = """
     SELECT current_setting('max_connections')::integer AS most,
@@ -91,10 +94,15 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Pgvector:
-    """there: its version, None where it is not in the database. may_add: we may have it added."""
+    """there: its version, None where it is not in the database. may_add: we may have it added.
+
+    lies_in: the schema, None as above. usable: that one is open to us.
+    """
 
     there: str | None
     may_add: bool
+    lies_in: str | None
+    usable: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ class Place:
 
     dsn: a libpq connection string or URL. schema: lower-case letters, digits and underscores; it is made when it is
     not there. connections: at most so many in each of the two pools of this process. seconds: of one statement,
-    of waiting for a free connection or for a lock each.
+    of waiting for a free connection or for a lock each. pgvector: the schema in which it lies.
     """
 
     dsn: str
     schema: str = "contextfind"
     connections: int = 8
     seconds: float = 30.0
+    pgvector: str = "public"
 
     def __post_init__(self) -> None:
         """Refuse a connection string that libpq cannot read; it may hold a password, so nothing of it is told."""
@@ -42,7 +43,7 @@ class Place:
         """Return how to connect; `account`: whose rows statements see unless a transaction says otherwise."""
         milliseconds = int(self.seconds * 1_000)
         settings = {
-            "search_path": f'"{self.schema}",public',
+            "search_path": f"{_quoted(self.schema)},{_quoted(self.pgvector)}",
             "statement_timeout": milliseconds,
             "lock_timeout": milliseconds,
             "idle_in_transaction_session_timeout": 2 * milliseconds,
@@ -54,7 +55,7 @@ class Place:
             "tcp_keepalives_count": 3,
         }
         asked = conninfo.conninfo_to_dict(self.dsn).get("options") or ""  # some hosts want theirs
-        ours = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        ours = " ".join(f"-c {name}={_escaped(value)}" for name, value in settings.items())
         return conninfo.make_conninfo(
             self.dsn,
             options=f"{asked} {ours}",
@@ -72,3 +73,13 @@ class Place:
         known = conninfo.conninfo_to_dict(self.dsn)
         host, port = known.get("host", "localhost"), known.get("port", 5432)
         return f"{host}:{port}/{known.get('dbname', '')}, schema {self.schema}"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as SQL has it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _escaped(value: object) -> str:
+    """Return a value as one word of `options`."""
+    return str(value).replace("\\", "\\\\").replace(" ", "\\ ")

@@ -8,10 +8,11 @@ but superusers and those with BYPASSRLS, which is what `contextfind doctor` warn
 import zlib
 from collections.abc import Sequence
 
-import psycopg
 from psycopg import AsyncConnection
 
-from contextfind.domain.errors import FailedPreconditionError
+from contextfind.adapters.postgres.pgvector import located
+from contextfind.adapters.postgres.place import Place
+from contextfind.domain.errors import ConfigError, FailedPreconditionError
 from contextfind.ports.fault_points import FaultPoint, reached
 
 _SEEN = "current_setting('contextfind.account', true)"
@@ -270,13 +271,43 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _BEGINNINGS,
 )
 
+# Both are there, or neither is whole: the first migration makes them with all others.
+_MADE = """
+    SELECT n.nspname FROM pg_namespace n WHERE has_schema_privilege(n.oid, 'USAGE')
+        AND 2 = (SELECT count(*) FROM pg_class c WHERE c.relnamespace = n.oid AND c.relkind = 'r'
+            AND c.relname IN ('schema_version', 'head'))
+    ORDER BY 1
+"""
+_NAMED = 5  # schemas in a message
+
+
+async def require_tables(connection: AsyncConnection, place: Place) -> None:
+    """Refuse a schema without our tables: a mistyped name must not look like a deployment in which nothing is.
+
+    Raises:
+        ConfigError: they are not there; it names schemas of this database where they are.
+
+    """
+    cursor = await connection.execute(_MADE)
+    made = [str(row[0]) for row in await cursor.fetchall()]
+    if place.schema in made:
+        return
+    others = ", ".join(made[:_NAMED]) + (", …" if len(made) > _NAMED else "")
+    known = f"there is some in schema {others}" if made else "nor in another schema there"
+    raise ConfigError(
+        f"there is no data at {place.shown()}; {known}. storage.db_schema (CONTEXTFIND_STORAGE__DB_SCHEMA) names "
+        "the one that is meant; contextfind serve and contextfind import make a new one"
+    )
+
 
 async def migrate(
     connection: AsyncConnection,
     schema: str,
     migrations: Sequence[Sequence[str]] = MIGRATIONS,
-) -> None:
+) -> str:
     """Bring the schema to the newest version, one transaction per step; one process does, the others wait for it.
+
+    Returns the schema in which pgvector lies.
 
     Raises:
         FailedPreconditionError: the tables were made by a newer contextfind, or pgvector is not there.
@@ -286,12 +317,12 @@ async def migrate(
     await connection.execute("SET statement_timeout = 0")  # it grows with the data
     await connection.execute("SELECT pg_advisory_lock(%s)", (number,))
     try:
-        await _require_pgvector(connection)
+        lies_in = await located(connection)
         version = await _version(connection, schema)
         if version > len(migrations):
             raise FailedPreconditionError(
                 f"the tables in schema {schema} have version {version}, this contextfind knows up to "
-                f"{len(migrations)}; install the contextfind that made them, or name another storage.schema",
+                f"{len(migrations)}; install the contextfind that made them, or name another storage.db_schema",
                 {"version": version, "known": len(migrations)},
             )
         for applied, statements in enumerate(migrations[version:], start=version + 1):
@@ -300,22 +331,9 @@ async def migrate(
                     await connection.execute(statement)
                     reached(FaultPoint.MID_MIGRATION)
                 await connection.execute("UPDATE schema_version SET version = %s", (applied,))
+        return lies_in
     finally:
         await connection.execute("SELECT pg_advisory_unlock(%s)", (number,))
-
-
-async def _require_pgvector(connection: AsyncConnection) -> None:
-    """Make sure of the type `vector`; most databases let only a superuser add it."""
-    cursor = await connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'vector'")
-    if await cursor.fetchone() is not None:
-        return
-    try:
-        await connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
-    except psycopg.Error as error:
-        raise FailedPreconditionError(
-            "the database has no pgvector; install it (0.8 or newer) where PostgreSQL runs, and have a superuser "
-            "say once in this database: CREATE EXTENSION vector"
-        ) from error
 
 
 async def _version(connection: AsyncConnection, schema: str) -> int:
