@@ -11,24 +11,19 @@ from datetime import datetime
 from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import Database
-from contextfind.adapters.postgres.session_rows import (
+from contextfind.adapters.postgres.texts import restored, storable
+from contextfind.domain.conversation import Archive, Session, SessionMessage
+from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds
+from contextfind.ports.session_rows import (
     ARCHIVE_COLUMNS,
     MESSAGE_COLUMNS,
     SESSION_COLUMNS,
     SessionRow,
-    archive_of,
-    archive_row,
-    json_text,
-    message_of,
-    message_row,
-    session_of,
-    settings_of,
+    SessionRows,
 )
-from contextfind.adapters.postgres.texts import storable
-from contextfind.domain.conversation import Archive, Session, SessionMessage
-from contextfind.domain.identity import Identity
-from contextfind.domain.times import microseconds
 
+_ROWS = SessionRows(storable, restored)
 _SESSION = (
     f"SELECT {SESSION_COLUMNS} FROM sessions"  # noqa: S608 - fixed text
     ' WHERE account = %s AND "user" = %s AND id = %s'
@@ -79,7 +74,7 @@ class PostgresSessionStore:
 
         async def work(connection: AsyncConnection) -> Session | None:
             row = await _found(connection, identity, session_id)
-            return None if row is None else session_of(row, identity)
+            return None if row is None else _ROWS.session_of(row, identity)
 
         return await self._database.read(identity.account, work)
 
@@ -92,13 +87,13 @@ class PostgresSessionStore:
             row = await _held(connection, identity, session_id)
             if row is None:
                 return None
-            changed = json_text({**settings_of(row[4]), **settings_of(json_text(dict(settings)))})
+            changed = _ROWS.json_text({**_ROWS.settings_of(row[4]), **settings})
             statement = (
                 f"UPDATE sessions SET settings = %s WHERE key = %s RETURNING {SESSION_COLUMNS}"  # noqa: S608 - fixed text, bound values
             )
             cursor = await connection.execute(statement, (changed, row[0]))
             after: SessionRow | None = await cursor.fetchone()
-            return None if after is None else session_of(after, identity)
+            return None if after is None else _ROWS.session_of(after, identity)
 
         return await self._database.write(work)
 
@@ -112,7 +107,7 @@ class PostgresSessionStore:
         async def work(connection: AsyncConnection) -> Sequence[Session]:
             values = (identity.account, identity.user, limit, offset)
             cursor = await connection.execute(query, values)
-            return [session_of(row, identity) for row in await cursor.fetchall()]
+            return [_ROWS.session_of(row, identity) for row in await cursor.fetchall()]
 
         return await self._database.read(identity.account, work)
 
@@ -141,7 +136,7 @@ class PostgresSessionStore:
             fresh = await _unknown(connection, row[0], messages)
             if fresh:
                 row = await _append(connection, row, identity.account, fresh, now)
-            return session_of(row, identity), len(fresh)
+            return _ROWS.session_of(row, identity), len(fresh)
 
         return await self._database.write(work)
 
@@ -154,7 +149,7 @@ class PostgresSessionStore:
             row = await _found(connection, identity, session_id)
             if row is None:
                 return []
-            session = session_of(row, identity)
+            session = _ROWS.session_of(row, identity)
             count = session.message_count if limit is None else min(limit, session.message_count)
             total = session.total_message_count
             return await _messages(connection, row[0], total - count, total - 1)
@@ -168,9 +163,9 @@ class PostgresSessionStore:
 
         async def work(connection: AsyncConnection) -> Archive | None:
             row = await _held(connection, identity, session_id)
-            if row is None or session_of(row, identity).message_count <= keep:
+            if row is None or _ROWS.session_of(row, identity).message_count <= keep:
                 return None
-            return await _archive(connection, row[0], session_of(row, identity), keep, now)
+            return await _archive(connection, row[0], _ROWS.session_of(row, identity), keep, now)
 
         return await self._database.write(work)
 
@@ -188,7 +183,7 @@ class PostgresSessionStore:
             if row is None:
                 return []
             cursor = await connection.execute(query, (row[0], limit))
-            return [archive_of(one) for one in await cursor.fetchall()]
+            return [_ROWS.archive_of(one) for one in await cursor.fetchall()]
 
         return await self._database.read(identity.account, work)
 
@@ -253,7 +248,7 @@ async def _create(
     now: datetime,
 ) -> bool:
     made = microseconds(now)
-    values = (*_place(identity, session_id), made, made, json_text(dict(settings)))
+    values = (*_place(identity, session_id), made, made, _ROWS.json_text(dict(settings)))
     return (await connection.execute(_NEW_SESSION, values)).rowcount > 0
 
 
@@ -281,7 +276,9 @@ async def _append(
 ) -> SessionRow:
     """Insert messages that are new, count them, and return the session after it."""
     key, total = session[0], session[6]
-    rows = [(*message_row(one, total + at), key, account) for at, one in enumerate(messages)]
+    rows = [
+        (*_ROWS.message_values(one), total + at, key, account) for at, one in enumerate(messages)
+    ]
     await connection.cursor().executemany(_NEW_MESSAGE, rows)
     tokens = sum(message.tokens for message in messages)
     latest = microseconds(max(message.created_at for message in messages))
@@ -309,7 +306,7 @@ async def _archive(
         created_at=now,
     )
     account = session.identity.account
-    await connection.execute(_NEW_ARCHIVE, (*archive_row(made), key, account))
+    await connection.execute(_NEW_ARCHIVE, (*_ROWS.archive_values(made), key, account))
     moment = microseconds(now)
     await connection.execute(
         _COUNT_ARCHIVED, (moment, made.message_count, made.tokens, moment, key)
@@ -340,4 +337,4 @@ async def _messages(
         " WHERE session = %s AND ordinal BETWEEN %s AND %s ORDER BY ordinal"
     )
     cursor = await connection.execute(query, (key, first, last))
-    return [message_of(row) for row in await cursor.fetchall()]
+    return [_ROWS.message_of(row) for row in await cursor.fetchall()]

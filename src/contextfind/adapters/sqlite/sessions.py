@@ -4,7 +4,6 @@ The messages that are not archived are the last `message_count` of `total_messag
 writes one row and moves one number, however many messages there are.
 """
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,22 +11,18 @@ from datetime import datetime
 
 from contextfind.adapters.sqlite.database import Database
 from contextfind.adapters.sqlite.rows import storable
-from contextfind.adapters.sqlite.session_rows import (
+from contextfind.domain.conversation import Archive, Session, SessionMessage
+from contextfind.domain.identity import Identity
+from contextfind.domain.times import microseconds
+from contextfind.ports.session_rows import (
     ARCHIVE_COLUMNS,
     MESSAGE_COLUMNS,
     SESSION_COLUMNS,
     SessionRow,
-    archive_of,
-    archive_values,
-    json_text,
-    message_of,
-    message_values,
-    session_of,
+    SessionRows,
 )
-from contextfind.domain.conversation import Archive, Session, SessionMessage
-from contextfind.domain.identity import Identity
-from contextfind.domain.times import microseconds
 
+_ROWS = SessionRows(storable)
 _ALL = -1  # as a LIMIT: there is none
 
 _SESSION = f"SELECT {SESSION_COLUMNS} FROM sessions WHERE account = ? AND user = ? AND id = ?"  # noqa: S608 - fixed text
@@ -95,9 +90,9 @@ class SqliteSessionStore:
             if found is None:
                 return None
             key, session = found
-            changed = json_text({**session.settings, **json.loads(json_text(dict(settings)))})
+            changed = _ROWS.json_text({**session.settings, **settings})
             connection.execute("UPDATE sessions SET settings = ? WHERE key = ?", (changed, key))
-            return replace(session, settings=json.loads(changed))
+            return replace(session, settings=_ROWS.settings_of(changed))
 
         return await self._database.write(work)
 
@@ -109,7 +104,7 @@ class SqliteSessionStore:
         )
         values = (identity.account, identity.user, limit, offset)
         return await self._database.read(
-            lambda c: [session_of(row, identity) for row in c.execute(query, values)]
+            lambda c: [_ROWS.session_of(row, identity) for row in c.execute(query, values)]
         )
 
     async def delete(self, identity: Identity, session_id: str) -> bool:
@@ -137,7 +132,7 @@ class SqliteSessionStore:
             before = connection.execute(_SESSION, place).fetchone()
             added = _append(connection, before, messages, now)
             after = connection.execute(_SESSION, place).fetchone()
-            return session_of(after, identity), added
+            return _ROWS.session_of(after, identity), added
 
         return await self._database.write(work)
 
@@ -233,7 +228,7 @@ def _place(identity: Identity, session_id: str) -> tuple[str, str, str]:
 
 def _found(connection: sqlite3.Connection, identity: Identity, session_id: str) -> _Found | None:
     row = connection.execute(_SESSION, _place(identity, session_id)).fetchone()
-    return None if row is None else (row[0], session_of(row, identity))
+    return None if row is None else (row[0], _ROWS.session_of(row, identity))
 
 
 def _create(
@@ -244,7 +239,7 @@ def _create(
     now: datetime,
 ) -> bool:
     made = microseconds(now)
-    values = (*_place(identity, session_id), made, made, json_text(dict(settings)))
+    values = (*_place(identity, session_id), made, made, _ROWS.json_text(dict(settings)))
     return connection.execute(_NEW_SESSION, values).rowcount > 0
 
 
@@ -257,7 +252,7 @@ def _append(
     """Insert what is new, count it in the session, and return how many there were."""
     key, total = session[0], session[6]
     added = connection.executemany(
-        _NEW_MESSAGE, [(*message_values(message), key) for message in messages]
+        _NEW_MESSAGE, [(*_ROWS.message_values(message), key) for message in messages]
     ).rowcount
     if added <= 0:
         return 0
@@ -283,7 +278,7 @@ def _archive(connection: sqlite3.Connection, found: _Found, keep: int, now: date
     marks = ", ".join("?" * 11)
     connection.execute(
         f"INSERT INTO archives ({ARCHIVE_COLUMNS}, session) VALUES ({marks})",  # noqa: S608 - fixed text, bound values
-        (*archive_values(made), key),
+        (*_ROWS.archive_values(made), key),
     )
     connection.execute(_COUNT_ARCHIVED, (microseconds(now), made.message_count, made.tokens, key))
     return made
@@ -307,7 +302,7 @@ def _messages(
         f"SELECT {MESSAGE_COLUMNS} FROM messages"  # noqa: S608 - fixed text
         " WHERE session = ? AND ordinal BETWEEN ? AND ? ORDER BY ordinal"
     )
-    return [message_of(row) for row in connection.execute(query, (key, first, last))]
+    return [_ROWS.message_of(row) for row in connection.execute(query, (key, first, last))]
 
 
 def _archives(connection: sqlite3.Connection, key: int, limit: int) -> Sequence[Archive]:
@@ -315,4 +310,4 @@ def _archives(connection: sqlite3.Connection, key: int, limit: int) -> Sequence[
         f"SELECT {ARCHIVE_COLUMNS} FROM archives WHERE session = ?"  # noqa: S608 - fixed text
         " ORDER BY number DESC LIMIT ?"
     )
-    return [archive_of(row) for row in connection.execute(query, (key, limit))]
+    return [_ROWS.archive_of(row) for row in connection.execute(query, (key, limit))]
