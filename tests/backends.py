@@ -72,13 +72,14 @@ def lose_index(directory: Path) -> None:
         connection.execute(f"DROP TABLE {', '.join(tables)} CASCADE")
 
 
-def age_log(directory: Path) -> None:
-    """Have the log of a database be older than the week for which it keeps what is gone."""
+def age(directory: Path) -> None:
+    """Have a database be older than the week for which its log keeps what is gone, and the day for which bodies stay."""
     if ON_POSTGRES:
         with _connected(directory) as connection:
             connection.execute(
                 "INSERT INTO log_marks (at, position) SELECT now() - interval '30 days', position FROM head"
             )
+            connection.execute("UPDATE blobs SET put_at = now() - interval '30 days'")
 
 
 def files_stored(directory: Path) -> int:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from contextfind.ports.fault_points import FaultPoint
-from tests.backends import age_log
+from tests.backends import age
 from tests.crash.crowd import Crowd
 from tests.crash.program import (
     TELL,
@@ -47,8 +47,7 @@ WHEN_STOPPED = (  # or in the pause before, when there is time for it
     FaultPoint.BEFORE_MANIFEST,
     FaultPoint.AFTER_MANIFEST,
 )
-# a database writes bodies, and follows the log, in one transaction; it sweeps after a day
-OF_FILES = {FaultPoint.MID_BLOB, FaultPoint.MID_FOLLOW, FaultPoint.MID_SWEEP, *WHEN_STOPPED}
+OF_FILES = WHEN_STOPPED  # a database is its own snapshot
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_a_server_that_dies_there_has_kept_its_promises(
     house: tuple[Path, Crowd], point: FaultPoint
 ) -> None:
     data, crowd = house
-    age_log(data)
+    age(data)
     for turn in range(WHILE_WORKING.get(point, 1)):
         with ForkedServer(data) as server:
             server.start(IDLE, dying_when_told(point)).wait_healthy()

@@ -15,16 +15,16 @@ class FaultPoint(StrEnum):
     """
 
     MID_MIGRATION = "mid-migration"  # a statement of a new version of the tables, not committed
-    MID_BLOB = "mid-blob"  # a body under another name
+    MID_BLOB = "mid-blob"  # a body under another name, or in an open transaction
     AFTER_BLOBS = "after-blobs"  # bodies under their names, no record of them
     BEFORE_COMMIT = "before-commit"  # all rows of a transaction
     AFTER_COMMIT = "after-commit"  # the transaction; nobody was told
-    MID_FOLLOW = "mid-follow"  # a segment of the new rows; the index stands where it stood
+    MID_FOLLOW = "mid-follow"  # the new rows of the index, which stands where it stood
     MID_SNAPSHOT = "mid-snapshot"  # a file of the index under another name
     BEFORE_MANIFEST = "before-manifest"  # all files of a snapshot and a manifest under another name
     AFTER_MANIFEST = "after-manifest"  # the snapshot; those before lie beside it
     MID_SWAP = "mid-swap"  # an index that another one is to replace is aside, and none in its place
-    MID_SWEEP = "mid-sweep"  # some bodies that nobody names are gone, others not
+    MID_SWEEP = "mid-sweep"  # some bodies that nobody names are gone, or in an open transaction
     MID_FORGETTING = "mid-forgetting"  # some entries of the log are gone; rows, not committed
     MID_EXPORT = "mid-export"  # some records in an export under another name
     MID_BACKUP = "mid-backup"  # all files of a backup and their list; no manifest that names it

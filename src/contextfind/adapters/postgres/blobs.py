@@ -154,6 +154,7 @@ class PostgresBlobs:
         async def work(connection: AsyncConnection) -> None:
             values = (list(digests), list(blobs), list(packed), GRACE / 2)
             await connection.execute(_PUT, values)
+            reached(FaultPoint.MID_BLOB)
 
         await self._database.write(work)
 
@@ -181,6 +182,8 @@ class PostgresBlobs:
         async def work(connection: AsyncConnection) -> Swept:
             cursor = await connection.execute(_SWEEP, {"digests": list(digests), "grace": grace})
             sizes = [int(row[0]) for row in await cursor.fetchall()]
+            if sizes:
+                reached(FaultPoint.MID_SWEEP)
             return Swept(len(sizes), sum(sizes))
 
         return await self._database.tidy(work)

@@ -14,6 +14,7 @@ from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_schema import Tables, drawing
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.domain.errors import UnavailableError
+from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
@@ -119,6 +120,7 @@ class Upkeep:
         await following.store_words(reworded, words)
         await following.store_entries(last)
         await following.store_vectors(moved)
+        reached(FaultPoint.MID_FOLLOW)
         await following.advance(changes[-1].position)
 
     async def _draw(self, connection: AsyncConnection) -> State:
