@@ -21,7 +21,7 @@ _BESIDE = 48  # texts while requests come: what is done with so many vectors tak
 _STEP_SECONDS = 1.0  # a step should take about this long: progress is seen, a crash costs little
 _TEXT_STATUSES = frozenset({400, 413, 422})  # of a provider that dislikes what it was sent
 _MOST_REFUSED = 5  # one after the other; from there on it is not the texts that are wrong
-_LOOK_SECONDS = 2.0  # look again at the latest then
+_LOOK_SECONDS = 2.0  # between two looks at what other processes may have left
 _DISK_SECONDS = 1.0  # between two looks whether a disk takes something again
 # Seconds to the first and the longest pause while the embedder is down: its own breaker keeps it from being asked more
 # often. Nothing but this keeps one that is busy. What trying again does not change (a key, a name) may be mended where
@@ -34,6 +34,7 @@ _RESIGNED = 15.0
 class EmbeddingWorker:
     """Asks the store what has no vector yet and the embedder for it; survives restarts by design.
 
+    alone: whether no other process embeds the same texts, so that whatever there is to do moves the log.
     embedded: texts that were given a vector since the start.
     failing: why the embedder gives nothing at the moment; empty while it works.
     refusing: what it will not embed and why, when nothing else is left to do; tried again at the
@@ -48,7 +49,10 @@ class EmbeddingWorker:
         pulse: Pulse,
         timer: Callable[[], float],
         courtesy: Courtesy | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
+        self._look_seconds = None if alone else _LOOK_SECONDS
         self._store = store
         self._embedder = embedder
         self._pulse = pulse
@@ -94,7 +98,7 @@ class EmbeddingWorker:
     async def _more(self, position: int) -> None:
         """Return when there may be something to do: what another process was at, and has left, moves no log."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_SECONDS):
+            async with asyncio.timeout(self._look_seconds):
                 await self._store.wait_beyond(position)
 
     async def _embed_some(self) -> bool:

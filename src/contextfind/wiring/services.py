@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from contextfind.adapters.files.allowed import AllowedPaths
@@ -21,6 +22,7 @@ from contextfind.ingestion.housekeeping import Housekeeper
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.passages import PassageRules
 from contextfind.ingestion.pulse import Pulse
+from contextfind.ingestion.reindexing import put_right
 from contextfind.ingestion.settling import Settling
 from contextfind.ingestion.summaries import SummaryWorker
 from contextfind.ingestion.writing import Desk
@@ -69,8 +71,16 @@ def start_workers(
     """Start what runs behind the requests."""
     courtesy = desk.courtesy
     shared = engines.storage.company if engines.shares_index else None
-    follower = Follower(engines.store, engines.index, pulse, courtesy, company=shared)
-    embedding = EmbeddingWorker(engines.store, engines.embedder, pulse, around.timer, courtesy)
+    anew = partial(put_right, engines.index, engines.store, engines.storage.company)
+    follower = Follower(engines.store, engines.index, pulse, courtesy, company=shared, anew=anew)
+    embedding = EmbeddingWorker(
+        engines.store,
+        engines.embedder,
+        pulse,
+        around.timer,
+        courtesy,
+        alone=engines.storage.company.alone,
+    )
     summaries = SummaryWorker(desk, pulse, engines.author)
     uses = Uses(engines.store)
     work: dict[str, Work] = {

@@ -12,14 +12,14 @@ from contextfind.domain.errors import ConflictError, InvalidArgumentError, Unava
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.scope import visible_to
 from contextfind.domain.uri import Uri
-from contextfind.ingestion import summaries
+from contextfind.ingestion import embedding, summaries
 from contextfind.ingestion.drafting import Drafted, draft_directory
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.follower import Follower
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ingestion.settling import Settling
-from contextfind.ports import Change, Commit, Committed, RecordDraft
-from tests.builders import NOON
+from contextfind.ports import Change, Commit, Committed, PendingText, RecordDraft
+from tests.builders import NOON, make_passages
 from tests.fakes import FakeEmbedder
 from tests.households import ANN, DOCS, Household, household
 
@@ -215,6 +215,37 @@ async def test_a_directory_whose_summary_cannot_be_drafted_costs_its_neighbours_
         await house.add({"bad/a.md": "# Bad", "good/b.md": "# Good\n\nRollback."})
         assert "Rollback" in await house.browser.overview(ANN, DOCS.child("good"))
     assert refused
+
+
+class AskedStore(MemoryRecordStore):
+    """Counts how often it is asked for texts without a vector."""
+
+    asked = 0
+
+    async def pending(self, limit: int) -> Sequence[PendingText]:
+        self.asked += 1
+        return await super().pending(limit)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_who_embeds_alone_looks_for_texts_when_the_log_moves_and_not_by_the_clock(
+    monkeypatch: pytest.MonkeyPatch, *, alone: bool
+) -> None:
+    monkeypatch.setattr(embedding, "_LOOK_SECONDS", 0.01)
+    store, pulse = AskedStore(), Pulse()
+    worker = EmbeddingWorker(store, FakeEmbedder(), pulse, time.perf_counter, alone=alone)
+    task = asyncio.create_task(worker.run())
+    await asyncio.sleep(0.2)
+    looked = store.asked
+    assert looked == 1 if alone else looked > 1
+    passages = make_passages("the quokka")
+    draft = RecordDraft(DOCS.child("a.md"), Level.DETAIL, ContextType.RESOURCE, "a", passages)
+    await store.commit(Commit("acme", NOON, put=[draft]))
+    async with asyncio.timeout(30):
+        while worker.embedded == 0:
+            await pulse.wait(0.1, pulse.beats)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_settling_waits_for_the_position_that_belongs_to_the_backlog() -> None:
