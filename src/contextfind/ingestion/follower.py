@@ -1,8 +1,9 @@
 """Keeps the search index in step with the store's log."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from contextfind.domain.errors import DamagedError, UnavailableError
 from contextfind.domain.records import RecordId
@@ -26,6 +27,12 @@ _WATCH_SECONDS = (
 # may hang, or have an index of another embedder. While a large batch is written, or a graph drawn, they wait in turn.
 _PATIENCE_SECONDS = 15.0
 _REST_SECONDS = 0.5  # at most, and never longer than the work before it took
+# Between two looks, while nothing is written, whether a shared index still is of the same time as the log. A log that
+# goes back is told at once; an index that was put back, or beside a part of the tables, is not.
+_LOOK_SECONDS = 5.0
+
+GoesOn = Callable[[], Awaitable[bool]]
+Anew = Callable[[GoesOn], Awaitable[None]]
 
 
 class Follower:
@@ -35,7 +42,8 @@ class Follower:
     come they are followed together, which costs less, and leaves the other half to the searches.
 
     company: of the processes that share the index; one of them follows, the others see it move. None: the index is
-    this process's own.
+    this process's own. anew: builds a shared one anew that stands beyond the end of the log, unless it goes on by
+    then (`reindexing.put_right`); until that is done no process finds anything in it.
     """
 
     def __init__(
@@ -46,12 +54,15 @@ class Follower:
         courtesy: Courtesy | None = None,
         *,
         company: Company | None = None,
+        anew: Anew | None = None,
     ) -> None:
         self._store = store
         self._index = index
         self._pulse = pulse
         self._courtesy = courtesy or Courtesy()
         self._company = company
+        self._anew = anew
+        self._ahead = False  # the index is of a log that is no more
         self._caught_up = asyncio.Event()
         self._target = 0  # where the log stood at start
         self._there = 0
@@ -96,7 +107,7 @@ class Follower:
             began = loop.time()
             try:
                 begun = begun or await self._begin()
-                if self._there >= self._target:
+                if self._there >= self._target and not self._ahead:
                     self._caught_up.set()
                 moved = await self._step()
             except UnavailableError as fault:
@@ -105,7 +116,7 @@ class Follower:
                     _log.warning("index does not follow, trying again: %s", fault)
                 self._fault = said
                 damaged = isinstance(fault, DamagedError)
-                if damaged:  # it will not: what is there is all there is
+                if damaged and not self._ahead:  # it will not: what is there is all there is
                     self._caught_up.set()
                 await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
@@ -114,13 +125,19 @@ class Follower:
             if moved and self._caught_up.is_set():
                 await asyncio.sleep(min(loop.time() - began, _REST_SECONDS))
             elif not moved:
-                await self._store.wait_beyond(self._there)
+                await self._more()
 
     async def _begin(self) -> bool:
         """Learn where the log and the index stand."""
         self._target = await self._store.position()
         self._there = await self._index.position()
         return True
+
+    async def _more(self) -> None:
+        """Return when there is more to follow, or it is time to look whether index and log still belong together."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if self._company is None else _LOOK_SECONDS):
+                await self._store.wait_beyond(self._there)
 
     @property
     def _most(self) -> int:
@@ -134,8 +151,12 @@ class Follower:
         if self._caught_up.is_set():
             await self._courtesy.give_way()
         if self._company is not None:
-            before, self._there = self._there, await self._index.position()
-            if not (await self._company.leads() or await self._stands_still(before)):
+            before = self._there
+            end = await self._looked()
+            if self._there > end:
+                await self._begin_anew()
+                return True
+            if not (await self._company.leads() or self._stands_still(before, end)):
                 return await self._watched(before)
         changes = await self._store.changes(self._there, self._most)
         if changes:
@@ -143,10 +164,37 @@ class Follower:
             self._there = changes[-1].position
         return bool(changes)
 
-    async def _stands_still(self, before: int) -> bool:
+    async def _looked(self) -> int:
+        """Learn where a shared index stands, and return where the log ends: later, for both may grow meanwhile."""
+        self._there = await self._index.position()
+        return await self._store.position()
+
+    async def _goes_on(self) -> bool:
+        end = await self._looked()
+        return self._there <= end
+
+    async def _begin_anew(self) -> None:
+        """Have no finds until the index is of this log again.
+
+        Ids that it knows may be given to other records by now. (A find that is under way shows none of those: what
+        the store gives for a hit must be what was found.)
+        """
+        self._fault = f"the index knows of changes up to {self._there}, which the database does not: it is built anew"
+        if not self._ahead:
+            _log.warning("an older state of the database was put back: %s", self._fault)
+        self._ahead = True
+        self._caught_up.clear()
+        if self._anew is not None:
+            await self._anew(self._goes_on)
+        if not await self._goes_on():
+            raise UnavailableError(f"{self._fault}; run: contextfind reindex")
+        self._ahead = False
+        await self._begin()
+
+    def _stands_still(self, before: int, end: int) -> bool:
         """Return whether the index should have moved long ago."""
         now = asyncio.get_running_loop().time()
-        if self._there != before or await self._store.position() <= self._there:
+        if self._there != before or end <= self._there:
             self._still_since = None
             return False
         if self._still_since is None:

@@ -134,6 +134,31 @@ async def rebuilt(
         return await index.rebuild(log, step)
 
 
+async def put_right(
+    index: RebuildableIndex,
+    store: ReindexedStore,
+    company: Company,
+    goes_on: Callable[[], Awaitable[bool]],
+) -> None:
+    """Build an index anew that cannot go on with the log; whoever comes meanwhile waits, and finds it put right.
+
+    goes_on: says whether it can.
+
+    Raises:
+        UnavailableError: the index or the store does not answer.
+
+    """
+    async with company.holding("putting right", "", ROOT):
+        if await goes_on():
+            return
+        if damaged := await rebuilt(index, store.changes, _nothing, company):
+            await store.embed_again(damaged)
+
+
+async def _nothing(position: int) -> None:
+    del position
+
+
 def _counted(extent: Extent, note: str = "") -> Mapping[str, object]:
     notes = [note] if note else []
     return {

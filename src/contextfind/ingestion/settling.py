@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from contextfind.domain.errors import UnavailableError
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.pulse import Pulse
@@ -25,15 +26,25 @@ class Settled:
 
 
 class Settling:
-    """Lets a caller wait for the workers behind the requests."""
+    """Lets a caller wait for the workers behind the requests.
+
+    shared: other processes work on store and index, so an older state of either may be put back behind this one.
+    """
 
     def __init__(
-        self, store: RecordStore, index: SearchIndex, worker: EmbeddingWorker, pulse: Pulse
+        self,
+        store: RecordStore,
+        index: SearchIndex,
+        worker: EmbeddingWorker,
+        pulse: Pulse,
+        *,
+        shared: bool = False,
     ) -> None:
         self._store = store
         self._index = index
         self._worker = worker
         self._pulse = pulse
+        self._shared = shared
 
     async def settle(
         self,
@@ -49,6 +60,10 @@ class Settling:
         user: not for what lies in the trees of other users; the numbers leave that out too.
         told: at every look, how many texts are left.
         Ends early with a note when the embedder does not answer: words are searchable by then.
+
+        Raises:
+            UnavailableError: the database lost what is waited for, as an older state of it was put back.
+
         """
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
@@ -71,7 +86,7 @@ class Settling:
             await self._pulse.wait(left, beats)
 
     async def followed(self, position: int, seconds: float) -> bool:
-        """Wait until finds know what was committed at a position of the log; say whether they do."""
+        """Wait until finds know what was committed at a position of the log; say whether they do; raises what `settle` does."""
         return await self._indexed(position, asyncio.get_running_loop().time() + seconds)
 
     def _hopeless(self, backlog: Backlog) -> str:
@@ -85,9 +100,23 @@ class Settling:
         loop = asyncio.get_running_loop()
         while True:
             beats = self._pulse.beats
-            if await self._index.position() >= target:
+            if await self._shows(target):
                 return True
             left = _LOOK_SECONDS if end is None else min(end - loop.time(), _LOOK_SECONDS)
             if left <= 0:
                 return False
             await self._pulse.wait(left, beats)
+
+    async def _shows(self, target: int) -> bool:
+        """Return whether the index has come to a position, and not in a log that is no more."""
+        position = await self._index.position()
+        if not self._shared:
+            return position >= target
+        end = await self._store.position()  # later, for both may grow meanwhile
+        if end < target:
+            raise UnavailableError(
+                "what was written is lost: an older state of the database took its place meanwhile (a standby that "
+                "lacked the last of it, or a restore); write it again",
+                {"retryable": True},
+            )
+        return target <= position <= end

@@ -300,7 +300,7 @@ class RecordStore(Protocol):
         ...
 
     async def wait_beyond(self, position: int) -> None:
-        """Return as soon as the log stands beyond `position`."""
+        """Return as soon as the log stands beyond `position`; or when an older state of it was put back."""
         ...
 
     async def counts(self, account: str | None = None, user: str | None = None) -> dict[str, int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from contextfind.config.model import Settings
 from contextfind.wiring.extras import fetched
-from contextfind.wiring.indexing import INDEX, HouseIndex, IndexRecipe, open_index
+from contextfind.wiring.indexing import INDEX, HouseIndex, IndexRecipe, fit, open_index
 from contextfind.wiring.sqlite_storage import open_sqlite
 from contextfind.wiring.storage import Storage
 from contextfind.wiring.surroundings import Surroundings
@@ -39,6 +39,8 @@ async def open_index_of(
 ) -> HouseIndex:
     """Open the search index that the settings name, of what is in the storage; `stack` closes it.
 
+    It is built anew first when an older state of it, or of the storage, was put back.
+
     Raises:
         FailedPreconditionError: a package for it is missing, or the engine is too old.
         UnavailableError: it does not answer.
@@ -52,8 +54,10 @@ async def open_index_of(
         case "postgres":
             index = await fetched(*_POSTGRES).open_postgres_index(storage, recipe)
         case "qdrant":
-            index = await fetched(*_QDRANT).open_qdrant_index(settings.qdrant, storage, recipe)
+            index = await fetched(*_QDRANT).open_qdrant_index(settings.qdrant, recipe)
     stack.push_async_callback(index.aclose)
+    if settings.index_backend != "embedded":
+        await fit(index, storage)
     return index
 
 

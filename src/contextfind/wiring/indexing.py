@@ -10,8 +10,10 @@ from typing import Protocol
 from contextfind.adapters.embedded.index import EmbeddedIndex
 from contextfind.adapters.embedded.rules import IndexRules
 from contextfind.adapters.embedded.standing import StandingIndex
+from contextfind.ingestion.reindexing import put_right
 from contextfind.ports import Embedder, Tokenizer
 from contextfind.ports.index import RebuildableIndex
+from contextfind.wiring.storage import Storage
 
 INDEX = "index"  # in the data directory
 
@@ -68,3 +70,20 @@ async def open_index(directory: Path, log: range, recipe: IndexRecipe) -> Standi
     await index.aclose()
     await asyncio.to_thread(shutil.rmtree, directory)
     return await StandingIndex.open(directory, recipe.opened)
+
+
+async def fit(index: HouseIndex, storage: Storage) -> None:
+    """Build an index that processes share anew when an older state of it, or of the storage, was put back.
+
+    Raises:
+        UnavailableError: the index or the storage does not answer.
+
+    """
+
+    async def goes_on() -> bool:
+        position = await index.position()
+        return position == 0 or position in await storage.log()
+
+    if not await goes_on():
+        _log.warning("the index and the storage are of different times; the index is built anew")
+        await put_right(index, storage.store, storage.company, goes_on)

@@ -221,8 +221,8 @@ def _standing(schema: Schema, one: Standing) -> Finding:
     graph = "with a graph" if one.drawn else "without a graph yet"
     line = f"{one.prefix} by {schema.fingerprint}: {one.records} records, {one.vectors} vectors, {graph}"
     if behind < 0:
-        step = "an older state of the tables was put back without it: contextfind reindex"
-        return Finding("index", Verdict.FAIL, f"{line}; it stands {-behind} changes ahead", step)
+        step = "an older state of the tables was put back: a server, running or started, builds it anew"
+        return Finding("index", Verdict.WARN, f"{line}; it stands {-behind} changes ahead", step)
     if behind > _LAGGING:
         step = "a server that runs follows; look at /ready and its log when this does not shrink"
         return Finding("index", Verdict.WARN, f"{line}; {behind} changes behind", step)

@@ -47,7 +47,7 @@ def _standing(one: Standing, position: int | None) -> Finding:
         return Finding("index", Verdict.FAIL, line, step)
     behind = 0 if position is None else position - one.position
     if behind < 0:
-        step = "an older state of the storage was put back: the next start builds it anew"
+        step = "an older state of the storage was put back: a server, running or started, builds it anew"
         return Finding("index", Verdict.WARN, f"{line}; {-behind} changes ahead", step)
     if behind > _LAGGING:
         step = "a server that runs follows; look at /ready and its log when this does not shrink"

@@ -24,6 +24,10 @@ class GatedIndex(MemoryIndex):
     def __init__(self) -> None:
         super().__init__(SimpleTokenizer())
         self.gate = asyncio.Event()
+        self.beyond = 0  # changes that it claims to know and the store does not
+
+    async def position(self) -> int:
+        return await super().position() + self.beyond
 
     async def follow(self, changes: Sequence[Change]) -> None:
         if not self.gate.is_set():
@@ -203,6 +207,48 @@ async def test_an_index_that_nobody_brings_on_is_followed_by_who_does_not_lead(
             while await index.position() < await store.position():  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0.01)
     assert loop.time() - began > 0.6  # it is left to the one that leads first, each time
+    task.cancel()
+
+
+async def test_nothing_is_found_in_a_shared_index_of_a_log_that_is_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(follower, "_LOOK_SECONDS", 0.02)
+    store, index, finished = MemoryRecordStore(), GatedIndex(), asyncio.Event()
+    index.gate.set()
+    await put(store, "a.md")
+
+    async def anew(goes_on: follower.GoesOn) -> None:
+        await finished.wait()
+        index.beyond = 0
+        assert await goes_on()
+
+    follow = Follower(store, index, Pulse(), company=Subordinate(), anew=anew)
+    task = asyncio.create_task(follow.run())
+    await index.follow(await store.changes(0, 10))
+    await until(follow, "ok")
+    index.beyond = 7  # while nothing is written
+    said = "the index knows of changes up to 8, which the database does not: it is built anew"
+    await until(follow, said)
+    with pytest.raises(UnavailableError, match="it is built anew"):
+        await follow.ready(0.01)
+    finished.set()
+    await until(follow, "ok")
+    await follow.ready(0)
+    task.cancel()
+
+
+async def test_who_cannot_build_it_anew_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follower, "_RETRY_SECONDS", 0.01)
+    store, index = MemoryRecordStore(), GatedIndex()
+    index.beyond = 7
+    follow = Follower(store, index, Pulse(), company=Subordinate())
+    task = asyncio.create_task(follow.run())
+    async with asyncio.timeout(20):
+        while "contextfind reindex" not in follow.standing:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.005)
+    with pytest.raises(UnavailableError):
+        await follow.ready(0.05)
     task.cancel()
 
 

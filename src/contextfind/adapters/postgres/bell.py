@@ -21,8 +21,8 @@ Keep = Callable[[psycopg.AsyncConnection], Awaitable[None]]
 class Bell:
     """Listens on a connection of its own, which is also what tells other processes that this one lives.
 
-    position: where the log stood when it last heard of it. It goes back only with the log itself, when the database
-    behind a new connection is an older state of it. keep: see `Presence.keep`.
+    position: where the log stood when it last heard of it. It goes back only with the log itself: when an older state
+    of it was put back, or a standby that lacked the last of it took over. keep: see `Presence.keep`.
     lost: told when the connection has broken.
     """
 
@@ -35,6 +35,7 @@ class Bell:
         self._channel = channel
         self._position = 0
         self._moved = asyncio.Event()
+        self._times_back = 0  # that the log was found shorter than it had been
         self._closed = False
         self._told = ""
         self._task: asyncio.Task[None] | None = None
@@ -52,18 +53,17 @@ class Bell:
     def ring(self, position: int) -> None:
         """Note a position and wake whoever waited for it."""
         if position > self._position:
-            self._position = position
-            self._moved.set()
-            self._moved = asyncio.Event()
+            self._note(position)
 
     async def beyond(self, position: int) -> None:
-        """Return as soon as the log stands beyond `position`.
+        """Return as soon as the log stands beyond `position`, or has gone back.
 
         Raises:
             UnavailableError: the store was closed meanwhile.
 
         """
-        while self._position <= position:
+        times_back = self._times_back
+        while self._position <= position and self._times_back == times_back:
             if self._closed:
                 raise UnavailableError("the store is closed")
             await self._moved.wait()
@@ -93,17 +93,31 @@ class Bell:
     async def _hear(self) -> None:
         async with await self._connect() as connection:
             await connection.execute(f'LISTEN "{self._channel}"')
-            # What is committed from here on is told, so a position that is set back too far is right again at once.
-            self._position = min(self._position, await self._look(connection))
             while True:
                 await self._keep(connection)
-                self.ring(await self._look(connection))
+                await self._look(connection)
                 self._told = ""
                 async for message in connection.notifies(timeout=_LOOK_SECONDS):
                     with contextlib.suppress(ValueError):
                         self.ring(int(message.payload))
 
-    async def _look(self, connection: psycopg.AsyncConnection) -> int:
+    async def _look(self, connection: psycopg.AsyncConnection) -> None:
+        known = self._position  # committed before the look, so a log that goes on shows it
         cursor = await connection.execute("SELECT position FROM head")
         row = await cursor.fetchone()
-        return self._position if row is None else int(row[0])
+        position = known if row is None else int(row[0])
+        if position >= known:
+            self.ring(position)
+            return
+        _log.warning(
+            "the log stands at %d and stood at %d before: the database is an older state of itself",
+            position,
+            known,
+        )
+        self._times_back += 1
+        self._note(position)  # what is committed meanwhile is told
+
+    def _note(self, position: int) -> None:
+        self._position = position
+        self._moved.set()
+        self._moved = asyncio.Event()

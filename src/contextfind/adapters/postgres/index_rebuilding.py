@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from psycopg import AsyncConnection
 
@@ -36,24 +37,33 @@ class Rebuilding:
         """Build it and have it take its place; return the records whose vectors are damaged."""
         async with self._alone():
             await self._database.write(self._begin)
+            refused: list[RecordId] = []
             try:
-                refused = await self._catch_up(log, step)
+                await self._catch_up(log, step, refused)
                 await self._drawing.draw(await self._drawing.state())
-                while not await self._database.write(self._replace):
-                    refused += await self._catch_up(log, step)
+                replaced = False
+                while not replaced:
+                    ended = await self._catch_up(log, step, refused)
+                    replaced = await self._database.write(partial(self._replace, whole=ended))
             except BaseException:
                 await asyncio.shield(self._give_up())
                 raise
             return refused
 
-    async def _catch_up(self, log: ChangeLog, step: Step) -> list[RecordId]:
-        refused: list[RecordId] = []
+    async def _catch_up(self, log: ChangeLog, step: Step, refused: list[RecordId]) -> bool:
+        """Follow until the tables beside know what the old ones do, noting vectors that are damaged.
+
+        Returns whether the log ended before that: then the old ones are of a log that is no more.
+        """
         there = await self._fresh.position()
-        while there < await self._position() and (changes := await log(there, _BATCH)):
+        while there < await self._position():
+            changes = await log(there, _BATCH)
+            if not changes:
+                return True
             refused += await handed_over(self._fresh, changes)
             there = changes[-1].position
             await step(there)
-        return refused
+        return False
 
     async def _position(self) -> int:
         state = await self._database.glance(lambda one: state_of(one, self._tables))
@@ -63,14 +73,17 @@ class Rebuilding:
         await drop(connection, f"^{self._tables.beside.prefix}_")
         await make(connection, self._tables.beside)
 
-    async def _replace(self, connection: AsyncConnection) -> bool:
-        """Put the tables in place, unless the old ones know more; nobody follows meanwhile."""
+    async def _replace(self, connection: AsyncConnection, *, whole: bool) -> bool:
+        """Put the tables in place, unless the old ones know more; nobody follows meanwhile.
+
+        whole: they know all of the log, whatever the old ones stand at.
+        """
         name = f"{self._tables.prefix}/follow"
         number = lock_number(self._database.place.schema, name)
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (number,))
         old = await state_of(connection, self._tables)
         new = await state_of(connection, self._tables.beside)
-        if new.position < old.position:
+        if new.position < old.position and not whole:
             return False
         await put_in_place(connection, self._tables)
         return True

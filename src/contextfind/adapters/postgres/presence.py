@@ -43,7 +43,7 @@ class Presence:
         """Hold the lock on this connection from now on; called again and again, for a broken one may still have it."""
         if self._held_on is connection:
             return
-        if not self._worker:
+        if self._held_on is None:  # a standby that took over may give out numbers that others have
             (self._worker,) = await _row(connection, "SELECT nextval('workers')", ())
         (taken,) = await _row(connection, _TAKE, (self._class, self._worker))
         if taken:

@@ -468,6 +468,16 @@ async def test_a_rebuild_that_is_cancelled_or_fails_leaves_the_old_one(
     assert not [name for (name,) in await rows(database, NAMES) if "_new_" in str(name)]
 
 
+async def test_an_index_of_a_log_that_is_no_more_gives_its_place_to_one_of_the_log_that_is(
+    index: PostgresIndex,
+) -> None:
+    changes = random_log(random.Random(4), 30)  # noqa: S311 - data for tests
+    await index.follow(changes)
+    async with asyncio.timeout(60):
+        await index.rebuild(Log(changes[:20]), step)
+    await held_to_memory(index, changes[:20], range(1))
+
+
 async def test_two_processes_build_one_after_the_other(
     database: Database, index: PostgresIndex
 ) -> None:

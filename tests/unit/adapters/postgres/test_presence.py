@@ -100,6 +100,29 @@ async def test_who_waits_for_the_log_waits_also_after_the_database_was_put_back(
             await one.bell.beyond(0)
 
 
+async def test_a_log_that_goes_back_under_a_living_connection_wakes_who_waits(
+    opened: Opener,
+) -> None:
+    one = await opened()
+    databases.execute(f'UPDATE "{one.place.schema}".head SET position = 9')  # noqa: S608 - ours
+    async with asyncio.timeout(30):
+        await one.bell.beyond(0)
+        waiting = asyncio.ensure_future(one.bell.beyond(9))
+        await asyncio.sleep(0)
+        databases.execute(f'UPDATE "{one.place.schema}".head SET position = 4')  # noqa: S608 - ours
+        await waiting
+    assert one.bell.position == 4
+
+
+async def test_a_number_that_another_process_has_is_not_taken(opened: Opener) -> None:
+    one = await opened()
+    # A standby that took over without the last of the log gives out the same numbers once more.
+    databases.execute(f'ALTER SEQUENCE "{one.place.schema}".workers RESTART')
+    other = await opened()
+    assert {one.presence.worker, other.presence.worker} == {1, 2}
+    assert await living(one) == {1, 2}
+
+
 DYING = """
 import asyncio, sys
 from contextfind.adapters.postgres.database import Database
