@@ -174,9 +174,10 @@ class Program:
         return code
 
     def send_signal(self, number: int) -> None:
-        """Send a signal."""
+        """Send a signal, unless it has ended."""
         assert self._process.pid is not None
-        os.kill(self._process.pid, number)
+        if self.poll() is None:
+            os.kill(self._process.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM."""

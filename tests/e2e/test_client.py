@@ -9,6 +9,7 @@ import pytest
 
 from contextfind import AsyncClient, Client
 from contextfind.client import AlreadyExistsError, ConflictError, NotFoundError
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 
 PARALLEL = 10
@@ -20,7 +21,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("client") / "data") as process:
+    with ForkedServer(tmp_path_factory.mktemp("client") / "data") as process:
         process.start().wait_healthy()
         yield process
 

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.stubs.chat import HANG, Asked, StubChat, Turn, say, stub_chat
 
@@ -26,7 +27,7 @@ def answering(asked: Asked) -> Turn:
 
 def started(data: Path, stub: StubChat) -> ServerProcess:
     chat = {"CONTEXTFIND_VLM__MODEL": "m", "CONTEXTFIND_VLM__API_BASE": stub.base_url}
-    return ServerProcess(data).start(chat)
+    return ForkedServer(data).start(chat)
 
 
 def task_of(server: ServerProcess, task_id: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import ServerProcess
+from tests.crash.program import ForkedServer
 from tests.unit.cli.calling import call
 from tests.unit.cli.test_calibrate_command import HASH, make_set
 
@@ -15,7 +15,7 @@ def test_a_server_and_a_house_of_its_own_give_the_same_figures(
     tmp_path: Path, way: tuple[str, ...]
 ) -> None:
     judged = make_set(tmp_path / "judged")
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         there = call("eval", str(judged), "--url", server.url, "--json", "-", *way, env=HASH)
         listed = server.call("GET", "/api/v1/fs/ls", params={"uri": "viking://resources/judged"})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 
 SEARCH = "/api/v1/search/search"
@@ -63,7 +64,7 @@ def server(model: SilentModel, tmp_path: Path) -> Iterator[ServerProcess]:
         "ingestion": {"model_summaries": False},
     }
     (tmp_path / "ov.conf").write_text(json.dumps(conf))
-    with ServerProcess(tmp_path / "data", "--config", str(tmp_path / "ov.conf")).start() as server:
+    with ForkedServer(tmp_path / "data", "--config", str(tmp_path / "ov.conf")).start() as server:
         server.wait_healthy()
         yield server
         assert server.stop() == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.schemas import directory_only
 
@@ -94,8 +95,8 @@ def test_R116_single_writes_and_deletes_end_within_three_times_a_fresh_load(  # 
 ) -> None:
     left = range(writes // 2, writes)
     with (
-        ServerProcess(tmp_path / "lived") as lived,
-        ServerProcess(tmp_path / "fresh") as fresh,
+        ForkedServer(tmp_path / "lived") as lived,
+        ForkedServer(tmp_path / "fresh") as fresh,
     ):
         fresh.start(IDLE).wait_healthy()
         add(fresh, left)
@@ -137,7 +138,7 @@ def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
     numbers = range(24)
     passing, wanted, others = ([f"{v}: {body(n)}" for n in numbers] for v in range(3))
     for texts in (others, wanted):  # those of the second round may lie there already
-        with ServerProcess(tmp_path / "data") as server:
+        with ForkedServer(tmp_path / "data") as server:
             server.start(IDLE).wait_healthy()
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 list(pool.map(partial(replace, server), numbers, passing))
@@ -146,7 +147,7 @@ def test_kill_9_in_the_middle_of_a_sweep_loses_nothing_and_the_next_one_ends_it(
             most = len(blobs(server.data))
             assert until(partial(fewer_blobs, server.data, most)), server.output()
             server.kill()
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start(IDLE).wait_healthy()
         settle(server)
         assert contents(server, numbers) == wanted
@@ -166,7 +167,7 @@ def compacting(data: Path) -> subprocess.Popen[bytes]:
 def test_kill_9_in_the_middle_of_compact_leaves_the_data_whole(tmp_path: Path) -> None:
     data = tmp_path / "data"
     numbers = range(40)
-    with ServerProcess(data) as server:
+    with ForkedServer(data) as server:
         server.start({"CONTEXTFIND_STORAGE__IDLE_SECONDS": "0"}).wait_healthy()
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda n: replace(server, n, f"passing {body(n)}"), numbers))
@@ -183,7 +184,7 @@ def test_kill_9_in_the_middle_of_compact_leaves_the_data_whole(tmp_path: Path) -
     with compacting(data) as process:
         assert process.wait(SECONDS) == 0
     assert size(data) < before
-    with ServerProcess(data) as server:
+    with ForkedServer(data) as server:
         server.start().wait_healthy()
         assert contents(server, numbers) == [body(number) for number in numbers]
         assert server.find("marker7q closes it", limit=1, level=2)[0]["uri"] == uri(7)

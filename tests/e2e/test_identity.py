@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.backends import all_bytes
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 
 ROOT_KEY = "root-key-5f0c1d7e9a"
@@ -29,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         "CONTEXTFIND_LOG__LEVEL": "debug",
         "HOME": str(home),
     }
-    with ServerProcess(home / "data") as process:
+    with ForkedServer(home / "data") as process:
         process.start(environment).wait_healthy()
         yield process
 
@@ -174,13 +175,13 @@ def test_the_log_of_the_server_tells_every_admin_action_as_json(server: ServerPr
 
 def test_a_restart_forgets_no_user_and_no_last_use(tmp_path: Path) -> None:
     environment = {"CONTEXTFIND_SERVER__ROOT_API_KEY": ROOT_KEY, "HOME": str(tmp_path)}
-    with ServerProcess(tmp_path / "data") as first:
+    with ForkedServer(tmp_path / "data") as first:
         first.start(environment).wait_healthy()
         alice, bob = account_of_two(first, "acme")
         before = result(call(first, bob, "GET", KEYS))
         result(call(first, alice, "DELETE", "/api/v1/admin/accounts/acme/users/alice"))
         assert first.stop() == 0
-    with ServerProcess(tmp_path / "data") as second:
+    with ForkedServer(tmp_path / "data") as second:
         second.start(environment).wait_healthy()
         (key,) = result(call(second, ROOT_KEY, "GET", f"{KEYS}?account_id=acme"))
         assert [key] == before

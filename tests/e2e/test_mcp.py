@@ -17,6 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from contextfind.toolbox.rack import TOOLS
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess, free_port
 from tests.schemas import environment_of
 
@@ -37,7 +38,7 @@ class Town:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     environment = {"CONTEXTFIND_SERVER__ROOT_API_KEY": ROOT["X-API-Key"]}
-    with ServerProcess(tmp_path_factory.mktemp("mcp") / "data") as server:
+    with ForkedServer(tmp_path_factory.mktemp("mcp") / "data") as server:
         server.start(environment).wait_healthy()
         made = {"account_id": "acme", "admin_user_id": "alice"}
         alice = server.call("POST", ACCOUNTS, json=made, headers=ROOT)["user_key"]

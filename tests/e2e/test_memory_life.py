@@ -4,6 +4,7 @@ import json
 import time
 from pathlib import Path
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.stubs.chat import HANG, Asked, StubChat, Turn, say, stub_chat
 
@@ -54,14 +55,14 @@ def ended(server: ServerProcess, task: str) -> str:
 
 
 def test_a_kill_while_the_model_thinks_loses_no_memory_and_doubles_none(tmp_path: Path) -> None:
-    with stub_chat(thinking) as stub, ServerProcess(tmp_path / "data") as server:
+    with stub_chat(thinking) as stub, ForkedServer(tmp_path / "data") as server:
         server.start(environment(stub)).wait_healthy()
         said = {"role": "user", "content": SAYING}
         server.call("POST", "/api/v1/sessions/s1/messages", json=said)
         task = server.call("POST", "/api/v1/sessions/s1/commit", json={})["task_id"]
         wait_for_question(stub)
         server.kill()
-    with stub_chat(answer) as stub, ServerProcess(tmp_path / "data") as server:
+    with stub_chat(answer) as stub, ForkedServer(tmp_path / "data") as server:
         server.start(environment(stub)).wait_healthy()
         assert ended(server, task) == "completed"
         hits = server.find(SAYING)

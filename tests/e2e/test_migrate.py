@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from contextfind.cli.migration import BATCH_FILES, Find, batches
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.unit.cli.calling import call
 
@@ -26,7 +27,7 @@ def servers(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[ServerProcess, ServerProcess]]:
     room = tmp_path_factory.mktemp("migrate")
-    with ServerProcess(room / "old") as old, ServerProcess(room / "new") as new:
+    with ForkedServer(room / "old") as old, ForkedServer(room / "new") as new:
         old.start()
         new.start()
         old.wait_healthy()

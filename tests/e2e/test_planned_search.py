@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.stubs.chat import HANG, StubChat, say, stub_chat
 
@@ -37,7 +38,7 @@ def server(stub: StubChat, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         "ingestion": {"model_summaries": False},
     }
     (place / "ov.conf").write_text(json.dumps(conf))
-    with ServerProcess(place / "data", "--config", str(place / "ov.conf")).start() as process:
+    with ForkedServer(place / "data", "--config", str(place / "ov.conf")).start() as process:
         process.wait_healthy()
         text = "Atlas: put the former build into service."
         body = {"uri": "viking://resources/atlas.md", "content": text, "wait": True}

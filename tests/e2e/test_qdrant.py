@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from tests.clusters import MEMORY
-from tests.processes import ServerProcess, free_port
+from tests.crash.program import ForkedServer
+from tests.processes import free_port
 from tests.stubs.qdrant_http import serving
 from tests.stubs.qdrant_server import QdrantServer
 
@@ -44,7 +45,7 @@ def test_qdrant_goes_and_comes_back_under_a_running_server(tmp_path: Path) -> No
     }
     with tempfile.TemporaryDirectory(dir=MEMORY) as home:
         stub = QdrantServer(Path(home))
-        with ServerProcess(tmp_path / "data") as server:
+        with ForkedServer(tmp_path / "data") as server:
             with serving(stub, port):
                 server.start(settings)
                 server.wait_healthy()

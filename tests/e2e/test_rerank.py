@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.living import packed
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.stubs.embedder import Fault
 from tests.stubs.reranker import StubReranker, stub_reranker
@@ -30,7 +31,7 @@ def server(stub: StubReranker, tmp_path_factory: pytest.TempPathFactory) -> Iter
     rerank = {"provider": "cohere", "model": "stub", "api_base": stub.base_url, "timeout": 0.5}
     conf = {"rerank": rerank, "retrieval": {"rerank_seconds": 2}}
     (place / "ov.conf").write_text(json.dumps(conf))
-    with ServerProcess(place / "data", "--config", str(place / "ov.conf")).start() as process:
+    with ForkedServer(place / "data", "--config", str(place / "ov.conf")).start() as process:
         process.wait_healthy()
         sent = {"file": ("docs.zip", packed(FILES), "application/zip")}
         upload = process.call("POST", "/api/v1/resources/temp_upload", files=sent)

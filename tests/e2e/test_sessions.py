@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess, killed_after
 
 SESSIONS = 50
@@ -43,7 +44,7 @@ def test_every_acknowledged_message_survives_a_kill_and_is_there_once(
     tmp_path: Path, acknowledgements: int
 ) -> None:
     acknowledged: set[str] = set()
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         with (
             killed_after(server, acknowledged, acknowledgements),
@@ -52,7 +53,7 @@ def test_every_acknowledged_message_survives_a_kill_and_is_there_once(
             for session, name in SAID:
                 pool.submit(say, server, session, name, acknowledged)
     assert acknowledgements <= len(acknowledged) < len(SAID)
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         found = [name for session in KILLED for name in heard(server, session)]
         assert acknowledged - set(found) == set()
@@ -91,7 +92,7 @@ def test_fifty_conversations_at_once_are_kept_in_order_while_health_answers(
             while not over.is_set():
                 pulses.append(http.get("/health").status_code)
 
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         with concurrent.futures.ThreadPoolExecutor(SESSIONS + 1) as pool:
             doctor = pool.submit(feel_pulse, server.url)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 
 SKILLS = "/api/v1/skills"
@@ -51,7 +52,7 @@ def found(server: ServerProcess, query: str, **fields: object) -> list[dict[str,
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path_factory.mktemp("skills") / "data") as process:
+    with ForkedServer(tmp_path_factory.mktemp("skills") / "data") as process:
         process.start().wait_healthy()
         body = {"temp_file_id": upload(process), "target_uri": SHARED, "wait": True}
         added = process.call("POST", SKILLS, json=body)
@@ -114,7 +115,7 @@ def test_skills_that_were_accepted_survive_a_kill(tmp_path: Path) -> None:
             "more.md": f"# More of {number}\n\n" + "A line about it. " * 50,
         }.items()
     }
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         added = server.call("POST", SKILLS, json={"temp_file_id": upload(server, files)})
         assert {one["status"] for one in added["skills"]} == {"accepted"}

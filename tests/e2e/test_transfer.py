@@ -19,6 +19,7 @@ from contextfind.transfer.entries import Entry, Header, copy_of
 from contextfind.transfer.writer import ExportWriter
 from tests.backends import files_stored
 from tests.builders import NOON
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.schemas import directory_only, environment_of
 
@@ -63,7 +64,7 @@ def record_lines(file: Path) -> list[bytes]:
 
 
 def test_a_server_on_the_imported_data_gives_the_same_answers(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "old") as server:
+    with ForkedServer(tmp_path / "old") as server:
         server.start().wait_healthy()
         for number in range(12):
             uri = f"viking://resources/notes/d{number % 3}/n{number}.md"
@@ -75,7 +76,7 @@ def test_a_server_on_the_imported_data_gives_the_same_answers(tmp_path: Path) ->
     file = tmp_path / "data.jsonl.zst"
     run("export", str(file), "--data", str(tmp_path / "old"))
     run("import", str(file), "--data", str(tmp_path / "new"), "--embedder", "hash")
-    with ServerProcess(tmp_path / "new") as server:
+    with ForkedServer(tmp_path / "new") as server:
         server.start().wait_healthy()
         server.call("POST", "/api/v1/system/wait", json={"timeout": PATIENCE})
         assert answers(server) == before
@@ -85,7 +86,7 @@ def test_a_server_on_the_imported_data_gives_the_same_answers(tmp_path: Path) ->
 
 @directory_only  # it has a lock; a database serves both
 def test_the_data_of_a_running_server_are_left_alone(tmp_path: Path) -> None:
-    with ServerProcess(tmp_path / "data") as server:
+    with ForkedServer(tmp_path / "data") as server:
         server.start().wait_healthy()
         done = subprocess.run(  # noqa: S603 - our own program
             program("export", str(tmp_path / "x.jsonl.zst"), "--data", str(server.data)),
