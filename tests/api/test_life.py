@@ -3,6 +3,8 @@ import asyncio
 import pytest
 
 from contextfind import __version__
+from contextfind.domain.errors import StoreBusyError
+from contextfind.server import lodging
 from contextfind.server.rules import ServerRules
 from tests.api.caller import FIND, app_of, calling, error_of, result_of
 from tests.api.fake_house import FakeHouse
@@ -84,6 +86,24 @@ async def test_health_answers_while_the_house_is_still_opening_and_data_waits_fo
         house.opening.set()
         assert result_of(await find)["total"] == 0
         assert (await http.get("/ready")).status_code == 200
+
+
+async def test_a_house_whose_database_is_busy_is_tried_again_and_says_so(monkeypatch):
+    monkeypatch.setattr(lodging, "_AGAIN_SECONDS", 0.01)
+    house = FakeHouse()
+    house.opening_fault = StoreBusyError("no connection left: raise max_connections", {})
+    async with calling(app_of(house, ServerRules(opening_seconds=0.01))) as http:
+        ready = await http.get("/ready")
+        line = "no connection left: raise max_connections"
+        assert (ready.status_code, ready.json()["checks"]) == (503, {"store": line})
+        error = error_of(await http.post(FIND, json={"query": "x"}), 503, "UNAVAILABLE")
+        assert (error["message"], error["details"]) == (line, {"retryable": True})
+        house.opening_fault = None
+        async with asyncio.timeout(20):
+            while (await http.get("/ready")).status_code != 200:  # noqa: ASYNC110 - as a balancer does
+                await asyncio.sleep(0.01)
+        assert result_of(await http.post(FIND, json={"query": "x"}))["total"] == 0
+    assert not house.is_open
 
 
 async def test_a_house_that_fails_to_open_stops_the_start_of_the_server():

@@ -204,6 +204,22 @@ def test_a_database_whose_connections_others_took_is_said_and_got_over(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("left", [0, 1])  # one that works needs three
+def test_a_start_without_connections_waits_for_them_and_says_so(
+    database: OwnDatabase, tmp_path: Path, left: int
+) -> None:
+    database.execute(f"ALTER ROLE contextfind CONNECTION LIMIT {left}")
+    with ServerProcess(tmp_path / "data") as server:
+        server.start(on(database)).wait_healthy()
+        ready_says(server, "no connection")
+        unavailable(server, "before")
+        database.execute("ALTER ROLE contextfind CONNECTION LIMIT -1")
+        whole(server)
+        assert server.stop() == 0, server.output()
+        assert "no connection" in server.output()
+
+
+@pytest.mark.slow
 def test_what_a_crowd_leaves_to_a_server_at_work_is_enough_or_it_says_so(
     database: OwnDatabase, server: ServerProcess
 ) -> None:

@@ -12,6 +12,7 @@ from contextfind.domain.errors import (
     ContextFindError,
     DamagedError,
     FailedPreconditionError,
+    StoreBusyError,
 )
 from contextfind.wiring import House, Vault
 from contextfind.wiring.housekeeping import open_rooms
@@ -22,16 +23,24 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def opened(
-    settings: Settings, *, served: Sequence[Path] = (), reembed: bool = False
+    settings: Settings,
+    *,
+    served: Sequence[Path] = (),
+    reembed: bool = False,
+    patient: bool = False,
 ) -> AsyncIterator[House]:
     """Give an open house, as `House.open` does.
 
+    patient: the caller tries again when the database is busy.
+
     Raises:
         Complaint: the data cannot be opened.
+        StoreBusyError: nor for a moment; only for a patient caller.
 
     """
+    opening = House.open(settings, served=served, reembed=reembed)
     async with AsyncExitStack() as stack:
-        yield await _entered(stack, House.open(settings, served=served, reembed=reembed))
+        yield await _entered(stack, opening, StoreBusyError if patient else ())
 
 
 @asynccontextmanager
@@ -58,9 +67,15 @@ async def opened_rooms(settings: Settings) -> AsyncIterator[Storage]:
         yield await _entered(stack, open_rooms(settings))
 
 
-async def _entered(stack: AsyncExitStack, opening: AbstractAsyncContextManager[T]) -> T:
+async def _entered(
+    stack: AsyncExitStack,
+    opening: AbstractAsyncContextManager[T],
+    untold: type[Exception] | tuple[()] = (),
+) -> T:
     try:
         return await stack.enter_async_context(opening)
+    except untold:
+        raise
     except ConfigError as error:
         raise Complaint(f"configuration: {error}", ExitCode.USAGE, error.code) from error
     except FailedPreconditionError as error:

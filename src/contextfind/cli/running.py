@@ -4,8 +4,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import uvicorn
@@ -14,14 +14,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contextfind.cli.intake import indexing
 from contextfind.cli.interpreter import leave_alone_what_is_there, tuned_interpreter
 from contextfind.cli.opening import opened
+from contextfind.cli.screen import say
 from contextfind.cli.startup import Source
 from contextfind.cli.tools import tool_opener
 from contextfind.config.model import Settings
+from contextfind.domain.errors import StoreBusyError
 from contextfind.server.app import create_app
 from contextfind.server.closing import Closing
 from contextfind.server.connections import PatientConnection
+from contextfind.server.door import HouseOpener
 from contextfind.server.premises import Premises
 from contextfind.server.rules import ServerRules
+from contextfind.wiring import House
+from contextfind.wiring.surroundings import Surroundings
 
 log = logging.getLogger(__name__)
 
@@ -61,15 +66,10 @@ async def serve_until_told(run: Run) -> None:
     up = asyncio.Event()
     async with AsyncExitStack() as stack:
         stack.enter_context(tuned_interpreter())
-        served = [source.path for source in run.sources]
-        house = await stack.enter_async_context(
-            opened(run.settings, served=served, reembed=run.reembed)
-        )
-        await stack.enter_async_context(indexing(house, run.sources, up))
+        open_house = await _way_in(stack, run, up)
         rules = rules_from(run.settings)
-        app = create_app(
-            lambda: nullcontext(house), rules, open_tools=tool_opener(rules, house.clock)
-        )
+        clock = Surroundings.real().clock
+        app = create_app(open_house, rules, open_tools=tool_opener(rules, clock))
         premises: Premises = app.state.premises
         config = uvicorn.Config(
             _ending_quietly(app),
@@ -90,6 +90,24 @@ async def serve_until_told(run: Run) -> None:
         server.obey_signals()
         leave_alone_what_is_there()
         await server.serve(sockets=[run.listener])
+
+
+async def _way_in(stack: AsyncExitStack, run: Run, up: asyncio.Event) -> HouseOpener:
+    """Return what gives the house, which is open already unless the database is busy."""
+    served = [source.path for source in run.sources]
+
+    @asynccontextmanager
+    async def lived_in() -> AsyncIterator[House]:
+        opening = opened(run.settings, served=served, reembed=run.reembed, patient=True)
+        async with opening as house, indexing(house, run.sources, up):
+            yield house
+
+    try:
+        house = await stack.enter_async_context(lived_in())
+    except StoreBusyError as busy:
+        say(f"answers 503 until it can open the data: {busy}", style="yellow")
+        return lived_in
+    return lambda: nullcontext(house)
 
 
 def _ending_quietly(app: ASGIApp) -> ASGIApp:

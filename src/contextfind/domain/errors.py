@@ -154,6 +154,10 @@ class StoreDownError(UnavailableError):
     """The database cannot be reached, is too busy or stops: what asked for it may be tried again, and will work once it does."""
 
 
+class StoreBusyError(StoreDownError):
+    """The database lives, but lets nobody in at the moment: who opens the data waits for it, and says so."""
+
+
 class DeadlineExceededError(UnavailableError):
     """No answer within the time allowed."""
 

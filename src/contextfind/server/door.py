@@ -30,7 +30,7 @@ class Door:
         """Open the house, and close it on leaving.
 
         An opening that fails within `opening_seconds` raises here and stops the start of the server;
-        one that takes longer goes on behind the open doors.
+        one that takes longer, or waits for a busy database, goes on behind the open doors.
         """
         async with self._lodging.held_open(self._open_house):
             await self._lodging.wait(opening_seconds)
@@ -45,7 +45,7 @@ class Door:
             UnavailableError: not open yet, or it could not be opened.
 
         """
-        if self._lodging.guest is None:
+        if self._lodging.guest is None and not self._lodging.hitch:
             await self._lodging.wait(self._patience)
         if self._lodging.guest is not None:
             return self._lodging.guest
@@ -53,7 +53,9 @@ class Door:
             raise UnavailableError(
                 "the data could not be opened; the server's log says why", {"retryable": False}
             )
-        raise UnavailableError("the data is still being opened", {"retryable": True})
+        raise UnavailableError(
+            self._lodging.hitch or "the data is still being opened", {"retryable": True}
+        )
 
     async def asked(self, ask: Callable[[House], Awaitable[T]], seconds: float) -> T:
         """Return what the house says about itself; it is waited for as long as a probe waits, and not to be opened.
@@ -76,5 +78,5 @@ class Door:
         if self._lodging.guest is not None:
             return "ok"
         if self._lodging.fault is None:
-            return "opening"
+            return self._lodging.hitch or "opening"
         return "could not be opened; see the server's log"

@@ -6,7 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Generic, TypeVar
 
+from contextfind.domain.errors import StoreBusyError
+
 log = logging.getLogger(__name__)
+
+_AGAIN_SECONDS = 1.0  # between two attempts at what cannot be opened yet
 
 T = TypeVar("T")
 
@@ -15,6 +19,7 @@ class Lodging(Generic[T]):
     """What a context manager gives, while the server runs; others may wait for it.
 
     what: its name in the log. guest: None before it is there, and after. fault: why it is not, or did not end well.
+    hitch: why it is not there yet, while that is tried again and again; else empty.
     """
 
     def __init__(self, what: str) -> None:
@@ -23,6 +28,7 @@ class Lodging(Generic[T]):
         self._leaving = asyncio.Event()
         self.guest: T | None = None
         self.fault: BaseException | None = None
+        self.hitch = ""
 
     @asynccontextmanager
     async def held_open(
@@ -48,8 +54,22 @@ class Lodging(Generic[T]):
             return False
 
     async def _live(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        while True:
+            try:
+                await self._stay(opened)
+            except StoreBusyError as busy:
+                if self._settled.is_set():  # it was open, and is not closed as it should be
+                    raise
+                if self.hitch != str(busy):
+                    self.hitch = str(busy)
+                    log.warning("%s cannot be opened yet, trying again: %s", self._what, busy)
+                await asyncio.sleep(_AGAIN_SECONDS)
+            else:
+                return
+
+    async def _stay(self, opened: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         async with opened() as guest:
-            self.guest = guest
+            self.guest, self.hitch = guest, ""
             self._settled.set()
             await self._leaving.wait()
             self.guest = None

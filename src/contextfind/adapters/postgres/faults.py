@@ -12,6 +12,7 @@ from contextfind.domain.errors import (
     DiskRefusesError,
     FailedPreconditionError,
     InvalidArgumentError,
+    StoreBusyError,
     StoreDownError,
     UnavailableError,
 )
@@ -20,6 +21,13 @@ _FULL = "53100"  # disk_full
 _READ_ONLY = "25006"  # read_only_sql_transaction
 # A connection that was refused bears no code, only the sentence of the server, which another language may be set for.
 _CROWDED = ("too many clients", "remaining connection slots", "too many connections")
+_BETWEEN = (
+    "is starting up",
+    "is shutting down",
+    "not yet accepting",
+    "not accepting connections",
+    "in recovery mode",
+)
 _AGAIN = {"retryable": True}
 
 
@@ -57,12 +65,13 @@ def _ours(error: psycopg.Error) -> Exception:
 
 def _down(line: str) -> StoreDownError:
     if any(words in line for words in _CROWDED):
-        return StoreDownError(
+        return StoreBusyError(
             "the database has no connection left for this server: raise max_connections or the CONNECTION LIMIT of the "
             f"role, or lower storage.connections; contextfind doctor counts them ({line})",
             _AGAIN,
         )
-    return StoreDownError(f"the database does not answer: {line}", _AGAIN)
+    kind = StoreBusyError if any(words in line for words in _BETWEEN) else StoreDownError
+    return kind(f"the database does not answer: {line}", _AGAIN)
 
 
 def _line(error: psycopg.Error) -> str:

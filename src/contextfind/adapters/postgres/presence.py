@@ -7,7 +7,7 @@ import zlib
 import psycopg
 from psycopg import AsyncConnection
 
-from contextfind.domain.errors import UnavailableError
+from contextfind.domain.errors import StoreBusyError
 
 _log = logging.getLogger(__name__)
 
@@ -55,14 +55,14 @@ class Presence:
         """Return when the others see this process.
 
         Raises:
-            UnavailableError: the database does not answer within `seconds`.
+            StoreBusyError: the database gave no connection within `seconds`.
 
         """
         try:
             async with asyncio.timeout(seconds):
                 await self._there.wait()
         except TimeoutError:
-            raise UnavailableError(
+            raise StoreBusyError(
                 f"the database gave no connection to listen on within {seconds:g} s",
                 {"retryable": True},
             ) from None
