@@ -220,6 +220,20 @@ def test_a_start_without_connections_waits_for_them_and_says_so(
 
 
 @pytest.mark.slow
+def test_who_cannot_search_for_want_of_a_connection_is_not_ready(
+    database: OwnDatabase, server: ServerProcess
+) -> None:
+    kept = database.count(OURS)
+    database.execute(f"ALTER ROLE contextfind CONNECTION LIMIT {kept}")
+    for _ in range(2):
+        refused = server.http.post("/api/v1/search/find", json={"query": "anything"})
+        assert refused.status_code == 503, refused.text
+        ready_says(server, "no connection")
+    database.execute("ALTER ROLE contextfind CONNECTION LIMIT -1")
+    whole(server)
+
+
+@pytest.mark.slow
 def test_what_a_crowd_leaves_to_a_server_at_work_is_enough_or_it_says_so(
     database: OwnDatabase, server: ServerProcess
 ) -> None:

@@ -160,10 +160,9 @@ class _Attempt(AsyncConnection):
     """Tells how the attempt to connect ended: the pool tells its log and nobody else."""
 
     @classmethod
-    async def connect(
-        cls, *args: Any, ended: Callable[[psycopg.Error | None], None], **kwargs: Any
-    ) -> Self:
-        """Connect, as it does."""
+    async def connect(cls, *args: Any, **kwargs: Any) -> Self:
+        """Connect, as it does; `ended` is told None, or why not."""
+        ended: Callable[[psycopg.Error | None], None] = kwargs.pop("ended")
         try:
             connection = await super().connect(*args, **kwargs)
         except psycopg.Error as refusal:

@@ -34,6 +34,10 @@ _QUIET_SECONDS = 2.0  # after the last of them
 _NEVER = 1 << 62  # vectors from which there is a graph, where it is drawn of all at once in the end
 
 
+def _nothing(_: Snapshot) -> None:
+    """Ask nothing, of a connection that works."""
+
+
 class PostgresIndex:
     """Follows the log into tables that all processes share; made by `open`."""
 
@@ -122,8 +126,15 @@ class PostgresIndex:
         return await self._answered(lead)
 
     async def position(self) -> int:
-        """See `SearchIndex.position`: whichever process followed the log so far."""
+        """See `SearchIndex.position`: whichever process followed the log so far.
+
+        Raises:
+            UnavailableError: the database does not answer, or has no connection for who searches.
+
+        """
         self._check_open()
+        if self._readers.cut_off:  # so that /ready says what finds meet, and that it is over
+            await self._readers.run(_nothing)
         self._state = await self._upkeep.state()
         return self._state.position
 

@@ -37,6 +37,12 @@ class Readers:
         self._threads = ThreadPoolExecutor(min(SEARCHES, place.connections), "index-search")
         self._own = threading.local()
         self._open: set[Connection] = set()
+        self._refused = False  # the last attempt of any thread to connect
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether no thread has a connection, because the database refused the last one that wanted to have one."""
+        return self._refused and not self._open
 
     async def run(self, work: Callable[[Snapshot], T]) -> T:
         """Return what `work` makes of one state of the data.
@@ -77,7 +83,9 @@ class Readers:
             return connection
         if connection is not None:
             self._drop(connection)
+        self._refused = True
         connection = psycopg.connect(self._place.conninfo(_NOBODY), autocommit=True)
+        self._refused = False
         self._own.connection = connection
         self._open.add(connection)
         return connection
