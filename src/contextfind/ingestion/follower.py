@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from contextfind.domain.errors import DamagedError, UnavailableError
 from contextfind.domain.records import RecordId
@@ -12,6 +13,7 @@ from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, RecordStore, SearchIndex
 from contextfind.ports.company import Company
 from contextfind.ports.index import handed_over
+from contextfind.ports.reach import Reach
 
 _log = logging.getLogger(__name__)
 
@@ -35,15 +37,26 @@ GoesOn = Callable[[], Awaitable[bool]]
 Anew = Callable[[GoesOn], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is known of an index that several processes share.
+
+    company: one of them follows, the others see the index move. reach: of the log; an index that stands elsewhere is of
+    another time, and no process finds anything in it until it is built anew. anew: does that, unless it goes on by then (`reindexing.put_right`).
+    """
+
+    company: Company
+    reach: Callable[[], Awaitable[Reach]]
+    anew: Anew
+
+
 class Follower:
     """Reads the log behind the index's position and hands it over, for as long as it runs.
 
     Once it has caught up it works half of the time at most: a single write is followed at once, and while many
     come they are followed together, which costs less, and leaves the other half to the searches.
 
-    company: of the processes that share the index; one of them follows, the others see it move. None: the index is
-    this process's own. anew: builds a shared one anew that stands beyond the end of the log, unless it goes on by
-    then (`reindexing.put_right`); until that is done no process finds anything in it.
+    shared: None where the index is this process's own.
     """
 
     def __init__(
@@ -53,16 +66,14 @@ class Follower:
         pulse: Pulse,
         courtesy: Courtesy | None = None,
         *,
-        company: Company | None = None,
-        anew: Anew | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self._store = store
         self._index = index
         self._pulse = pulse
         self._courtesy = courtesy or Courtesy()
-        self._company = company
-        self._anew = anew
-        self._ahead = False  # the index is of a log that is no more
+        self._shared = shared
+        self._astray = False  # the index is of a log that is no more
         self._caught_up = asyncio.Event()
         self._target = 0  # where the log stood at start
         self._there = 0
@@ -107,7 +118,7 @@ class Follower:
             began = loop.time()
             try:
                 begun = begun or await self._begin()
-                if self._there >= self._target and not self._ahead:
+                if self._there >= self._target and not self._astray:
                     self._caught_up.set()
                 moved = await self._step()
             except UnavailableError as fault:
@@ -116,7 +127,7 @@ class Follower:
                     _log.warning("index does not follow, trying again: %s", fault)
                 self._fault = said
                 damaged = isinstance(fault, DamagedError)
-                if damaged and not self._ahead:  # it will not: what is there is all there is
+                if damaged and not self._astray:  # it will not: what is there is all there is
                     self._caught_up.set()
                 await asyncio.sleep(_RESIGNED_SECONDS if damaged else _RETRY_SECONDS)
                 continue
@@ -136,7 +147,7 @@ class Follower:
     async def _more(self) -> None:
         """Return when there is more to follow, or it is time to look whether index and log still belong together."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(None if self._company is None else _LOOK_SECONDS):
+            async with asyncio.timeout(None if self._shared is None else _LOOK_SECONDS):
                 await self._store.wait_beyond(self._there)
 
     @property
@@ -150,13 +161,13 @@ class Follower:
         """Hand over one batch; return whether there was one."""
         if self._caught_up.is_set():
             await self._courtesy.give_way()
-        if self._company is not None:
+        if self._shared is not None:
             before = self._there
-            end = await self._looked()
-            if self._there > end:
-                await self._begin_anew()
+            log = await self._looked(self._shared)
+            if not self._fits(log):
+                await self._begin_anew(self._shared)
                 return True
-            if not (await self._company.leads() or self._stands_still(before, end)):
+            if not (await self._shared.company.leads() or self._stands_still(before, log.last)):
                 return await self._watched(before)
         changes = await self._store.changes(self._there, self._most)
         if changes:
@@ -164,31 +175,33 @@ class Follower:
             self._there = changes[-1].position
         return bool(changes)
 
-    async def _looked(self) -> int:
-        """Learn where a shared index stands, and return where the log ends: later, for both may grow meanwhile."""
+    async def _looked(self, shared: Shared) -> Reach:
+        """Learn where the index stands, and return the log's reach: later, for both may grow meanwhile."""
         self._there = await self._index.position()
-        return await self._store.position()
+        return await shared.reach()
 
-    async def _goes_on(self) -> bool:
-        end = await self._looked()
-        return self._there <= end
+    def _fits(self, log: Reach) -> bool:
+        return self._there == 0 or self._there in log
 
-    async def _begin_anew(self) -> None:
+    async def _begin_anew(self, shared: Shared) -> None:
         """Have no finds until the index is of this log again.
 
         Ids that it knows may be given to other records by now. (A find that is under way shows none of those: what
         the store gives for a hit must be what was found.)
         """
-        self._fault = f"the index knows of changes up to {self._there}, which the database does not: it is built anew"
-        if not self._ahead:
+
+        async def goes_on() -> bool:
+            return self._fits(await self._looked(shared))
+
+        self._fault = f"the index stands at change {self._there}, which the database does not know: it is built anew"
+        if not self._astray:
             _log.warning("an older state of the database was put back: %s", self._fault)
-        self._ahead = True
+        self._astray = True
         self._caught_up.clear()
-        if self._anew is not None:
-            await self._anew(self._goes_on)
-        if not await self._goes_on():
+        await shared.anew(goes_on)
+        if not await goes_on():
             raise UnavailableError(f"{self._fault}; run: contextfind reindex")
-        self._ahead = False
+        self._astray = False
         await self._begin()
 
     def _stands_still(self, before: int, end: int) -> bool:

@@ -1,7 +1,7 @@
 """Waiting until what was written can be found, by words and by meaning."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from contextfind.domain.errors import UnavailableError
@@ -9,6 +9,7 @@ from contextfind.domain.uri import Uri
 from contextfind.ingestion.embedding import EmbeddingWorker
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Backlog, RecordStore, SearchIndex
+from contextfind.ports.reach import Reach
 
 _LOOK_SECONDS = 1.0  # look again at the latest then, should a beat be missed
 
@@ -28,7 +29,7 @@ class Settled:
 class Settling:
     """Lets a caller wait for the workers behind the requests.
 
-    shared: other processes work on store and index, so an older state of either may be put back behind this one.
+    reach: of the log of a store that others work on too, so that an older state of it may be put back behind this process.
     """
 
     def __init__(
@@ -38,13 +39,13 @@ class Settling:
         worker: EmbeddingWorker,
         pulse: Pulse,
         *,
-        shared: bool = False,
+        reach: Callable[[], Awaitable[Reach]] | None = None,
     ) -> None:
         self._store = store
         self._index = index
         self._worker = worker
         self._pulse = pulse
-        self._shared = shared
+        self._reach = reach
 
     async def settle(
         self,
@@ -110,13 +111,13 @@ class Settling:
     async def _shows(self, target: int) -> bool:
         """Return whether the index has come to a position, and not in a log that is no more."""
         position = await self._index.position()
-        if not self._shared:
+        if self._reach is None:
             return position >= target
-        end = await self._store.position()  # later, for both may grow meanwhile
-        if end < target:
+        log = await self._reach()  # later, for both may grow meanwhile
+        if target not in log:
             raise UnavailableError(
                 "what was written is lost: an older state of the database took its place meanwhile (a standby that "
                 "lacked the last of it, or a restore); write it again",
                 {"retryable": True},
             )
-        return target <= position <= end
+        return position >= target and position in log

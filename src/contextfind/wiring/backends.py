@@ -50,7 +50,7 @@ async def open_index_of(
     match settings.index_backend:
         case "embedded":
             directory = Path(settings.storage.path) / INDEX
-            index = await open_index(directory, await storage.log(), recipe)
+            index = await open_index(directory, await storage.upkeep.reach(), recipe)
         case "postgres":
             index = await fetched(*_POSTGRES).open_postgres_index(storage, recipe)
         case "qdrant":

@@ -116,9 +116,8 @@ class House:
         keeper = build_housekeeper(settings, engines.storage, engines.index, around, desk.courtesy)
         workers = start_workers(engines, desk, pulse, around, keeper)
         stack.push_async_callback(stop_workers, workers)
-        settling = Settling(
-            engines.store, engines.index, workers.embedding, pulse, shared=engines.shares_index
-        )
+        reach = engines.storage.upkeep.reach if engines.shares_index else None
+        settling = Settling(engines.store, engines.index, workers.embedding, pulse, reach=reach)
         ingest = Ingest(desk, workers.summaries, settings.ingestion.max_file_bytes)
         adds = add_desk(settings, engines, ingest, settling, served)
         finder = build_finder(settings, engines, workers, around)

@@ -13,6 +13,7 @@ from contextfind.adapters.embedded.standing import StandingIndex
 from contextfind.ingestion.reindexing import put_right
 from contextfind.ports import Embedder, Tokenizer
 from contextfind.ports.index import RebuildableIndex
+from contextfind.ports.reach import Reach
 from contextfind.wiring.storage import Storage
 
 INDEX = "index"  # in the data directory
@@ -50,13 +51,13 @@ class IndexRecipe:
         return await EmbeddedIndex.open(directory, *sizes, self.tokenizer, self.rules)
 
 
-async def open_index(directory: Path, log: range, recipe: IndexRecipe) -> StandingIndex:
+async def open_index(directory: Path, log: Reach, recipe: IndexRecipe) -> StandingIndex:
     """Return the index, built anew when an older database was put back beside it, or an older index.
 
-    log: the positions from which an index can go on; it can always begin at 0.
+    log: the positions from which an index can go on.
     """
-    if log.stop > 1 and not await asyncio.to_thread(directory.exists):
-        _log.info("there is no search index yet: it is built of %d changes", log.stop - 1)
+    if log.last > 0 and not await asyncio.to_thread(directory.exists):
+        _log.info("there is no search index yet: it is built of %d changes", log.last)
     index = await StandingIndex.open(directory, recipe.opened)
     position = await index.position()
     if position == 0 or position in log:
@@ -64,8 +65,8 @@ async def open_index(directory: Path, log: range, recipe: IndexRecipe) -> Standi
     _log.warning(
         "the index stands at change %d, the database leads on from %d to %d: it is built anew",
         position,
-        log.start,
-        log.stop - 1,
+        log.first,
+        log.last,
     )
     await index.aclose()
     await asyncio.to_thread(shutil.rmtree, directory)
@@ -82,7 +83,7 @@ async def fit(index: HouseIndex, storage: Storage) -> None:
 
     async def goes_on() -> bool:
         position = await index.position()
-        return position == 0 or position in await storage.log()
+        return position == 0 or position in await storage.upkeep.reach()
 
     if not await goes_on():
         _log.warning("the index and the storage are of different times; the index is built anew")

@@ -24,6 +24,7 @@ from contextfind.adapters.postgres.uploads import PostgresShelf
 from contextfind.config.model import Settings
 from contextfind.ingestion.mending import LostTexts
 from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
+from contextfind.ports.reach import Reach
 from contextfind.wiring.indexing import HouseIndex, IndexRecipe
 from contextfind.wiring.storage import Storage
 from contextfind.wiring.surroundings import Surroundings
@@ -113,8 +114,8 @@ class _Schema:
     def writes(self) -> int:
         return self.compaction.writes
 
-    async def forgotten(self) -> int:
-        return await self.compaction.forgotten()
+    async def reach(self) -> Reach:
+        return await self.compaction.reach()
 
     def note_followed(self, position: int) -> None:
         self.compaction.note_followed(position)

@@ -17,7 +17,7 @@ from contextfind.domain.scoring import HotnessRules, ScoreRules
 from contextfind.ingestion.adding import AddDesk
 from contextfind.ingestion.courtesy import Courtesy
 from contextfind.ingestion.embedding import EmbeddingWorker
-from contextfind.ingestion.follower import Follower
+from contextfind.ingestion.follower import Follower, Shared
 from contextfind.ingestion.housekeeping import Housekeeper
 from contextfind.ingestion.ingest import Ingest
 from contextfind.ingestion.passages import PassageRules
@@ -70,9 +70,7 @@ def start_workers(
 ) -> Workers:
     """Start what runs behind the requests."""
     courtesy = desk.courtesy
-    shared = engines.storage.company if engines.shares_index else None
-    anew = partial(put_right, engines.index, engines.store, engines.storage.company)
-    follower = Follower(engines.store, engines.index, pulse, courtesy, company=shared, anew=anew)
+    follower = _build_follower(engines, pulse, courtesy)
     embedding = EmbeddingWorker(
         engines.store,
         engines.embedder,
@@ -94,6 +92,13 @@ def start_workers(
         work["housekeeper"] = housekeeper.run
     shifts = {name: Shift(name, run) for name, run in work.items()}
     return Workers(follower, embedding, summaries, uses, courtesy, shifts)
+
+
+def _build_follower(engines: Engines, pulse: Pulse, courtesy: Courtesy) -> Follower:
+    company = engines.storage.company
+    anew = partial(put_right, engines.index, engines.store, company)
+    shared = Shared(company, engines.storage.upkeep.reach, anew) if engines.shares_index else None
+    return Follower(engines.store, engines.index, pulse, courtesy, shared=shared)
 
 
 async def stop_workers(workers: Workers) -> None:

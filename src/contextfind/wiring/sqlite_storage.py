@@ -20,6 +20,7 @@ from contextfind.ingestion.housekeeping import LooseBlobs
 from contextfind.ingestion.mending import LostTexts
 from contextfind.ports.company import Solitude
 from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
+from contextfind.ports.reach import Reach
 from contextfind.wiring.directory import open_directory
 from contextfind.wiring.indexing import INDEX
 from contextfind.wiring.storage import Storage
@@ -42,16 +43,18 @@ async def open_sqlite(settings: Settings, around: Surroundings, stack: AsyncExit
         directory / "uploads", around.new_id, around.clock, settings.server.max_upload_bytes
     )
     stack.push_async_callback(uploads.aclose)
+    store = SqliteRecordStore(database)
+    compaction, mending = SqliteCompaction(database), SqliteMending(database)
     return Storage(
         place=str(directory),
         named_by=f"--data {directory} ",
-        store=SqliteRecordStore(database),
+        store=store,
         blobs=blobs,
         identities=SqliteIdentityStore(database),
         jobs=SqliteJobStore(database),
         sessions=SqliteSessionStore(database),
         uploads=uploads,
-        upkeep=_Directory(directory, SqliteCompaction(database), SqliteMending(database), blobs),
+        upkeep=_Directory(directory, store, compaction, mending, blobs),
         company=Solitude(),
     )
 
@@ -61,6 +64,7 @@ class _Directory:
     """`Upkeep` of a data directory."""
 
     directory: Path
+    store: SqliteRecordStore
     compaction: SqliteCompaction
     mending: SqliteMending
     blobs: FileBlobs
@@ -69,8 +73,8 @@ class _Directory:
     def writes(self) -> int:
         return self.compaction.writes
 
-    async def forgotten(self) -> int:
-        return await self.compaction.forgotten()
+    async def reach(self) -> Reach:
+        return Reach(await self.compaction.forgotten(), await self.store.position())
 
     def note_followed(self, position: int) -> None:
         self.compaction.note_followed(position)

@@ -8,6 +8,7 @@ from typing import Protocol
 from contextfind.ports import BlobStore, IdentityStore, JobStore, SessionStore, UploadShelf
 from contextfind.ports.company import Company
 from contextfind.ports.housekeeping import BlobPresence, Chore, Swept
+from contextfind.ports.reach import Reach
 from contextfind.ports.reindexing import ReindexedStore
 
 
@@ -46,8 +47,8 @@ class Upkeep(Protocol):
         """How often this process has written; chores do not count."""
         ...
 
-    async def forgotten(self) -> int:
-        """Return the log position before which an index has to begin at 0: deletes may be missing there."""
+    async def reach(self) -> Reach:
+        """Return from which positions of the log an index can go on."""
         ...
 
     def note_followed(self, position: int) -> None:
@@ -101,7 +102,3 @@ class Storage:
     uploads: HouseShelf
     upkeep: Upkeep
     company: Company
-
-    async def log(self) -> range:
-        """Return the positions from which an index can go on; it can always begin at 0."""
-        return range(await self.upkeep.forgotten(), await self.store.position() + 1)

@@ -10,10 +10,11 @@ from contextfind.domain.errors import DamagedError, InvalidArgumentError, Unavai
 from contextfind.domain.records import ContextType, Level
 from contextfind.domain.uri import Uri
 from contextfind.ingestion import follower
-from contextfind.ingestion.follower import Follower
+from contextfind.ingestion.follower import Follower, Shared
 from contextfind.ingestion.pulse import Pulse
 from contextfind.ports import Change, Commit, RecordDraft
 from contextfind.ports.company import Solitude
+from contextfind.ports.reach import Reach
 from tests.builders import DIMENSION, NOON, make_passages, unit
 from tests.fakes import SimpleTokenizer
 
@@ -157,6 +158,17 @@ async def test_a_log_that_cannot_be_read_locks_nobody_out_of_what_is_in_the_inde
     task.cancel()
 
 
+async def nothing(goes_on: follower.GoesOn) -> None:
+    """Build nothing."""
+
+
+def shared(store: MemoryRecordStore, company: Solitude, anew: follower.Anew = nothing) -> Shared:
+    async def reach() -> Reach:
+        return Reach(0, await store.position())
+
+    return Shared(company, reach, anew)
+
+
 class Bystanders(Solitude):
     """Others lead until it is said that nobody else does."""
 
@@ -170,7 +182,7 @@ async def test_an_index_of_several_processes_is_followed_by_the_one_that_leads()
     store, index, company, pulse = MemoryRecordStore(), GatedIndex(), Bystanders(), Pulse()
     index.gate.set()
     await put(store, "a.md")
-    follow = Follower(store, index, pulse, company=company)
+    follow = Follower(store, index, pulse, shared=shared(store, company))
     task = asyncio.create_task(follow.run())
     await until(follow, "being rebuilt: at 0 of 1 changes")
     await asyncio.sleep(0.1)
@@ -198,7 +210,7 @@ async def test_an_index_that_nobody_brings_on_is_followed_by_who_does_not_lead(
     monkeypatch.setattr(follower, "_PATIENCE_SECONDS", 0.3)
     loop = asyncio.get_running_loop()
     store, index = MemoryRecordStore(), MemoryIndex(SimpleTokenizer())
-    follow = Follower(store, index, Pulse(), company=Subordinate())
+    follow = Follower(store, index, Pulse(), shared=shared(store, Subordinate()))
     task = asyncio.create_task(follow.run())
     began = loop.time()
     for name in ("a.md", "b.md"):  # and again, after it has come up once
@@ -223,12 +235,12 @@ async def test_nothing_is_found_in_a_shared_index_of_a_log_that_is_no_more(
         index.beyond = 0
         assert await goes_on()
 
-    follow = Follower(store, index, Pulse(), company=Subordinate(), anew=anew)
+    follow = Follower(store, index, Pulse(), shared=shared(store, Subordinate(), anew))
     task = asyncio.create_task(follow.run())
     await index.follow(await store.changes(0, 10))
     await until(follow, "ok")
     index.beyond = 7  # while nothing is written
-    said = "the index knows of changes up to 8, which the database does not: it is built anew"
+    said = "the index stands at change 8, which the database does not know: it is built anew"
     await until(follow, said)
     with pytest.raises(UnavailableError, match="it is built anew"):
         await follow.ready(0.01)
@@ -242,7 +254,7 @@ async def test_who_cannot_build_it_anew_says_what_to_do(monkeypatch: pytest.Monk
     monkeypatch.setattr(follower, "_RETRY_SECONDS", 0.01)
     store, index = MemoryRecordStore(), GatedIndex()
     index.beyond = 7
-    follow = Follower(store, index, Pulse(), company=Subordinate())
+    follow = Follower(store, index, Pulse(), shared=shared(store, Subordinate()))
     task = asyncio.create_task(follow.run())
     async with asyncio.timeout(20):
         while "contextfind reindex" not in follow.standing:  # noqa: ASYNC110 - nobody tells

@@ -10,6 +10,7 @@ import pytest
 
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT
 from contextfind.adapters.postgres.place import Place
+from contextfind.adapters.postgres.schema import lock_number
 from contextfind.config.model import EmbeddingSettings, Settings
 from contextfind.config.storage import StorageSettings
 from contextfind.domain.errors import UnavailableError
@@ -26,6 +27,7 @@ LATER = Uri("viking://resources/later.md")
 TEXTS: Mapping[Uri, str] = {KEPT: "the heron", LOST: "the quokka", LATER: "the okapi"}
 # What a restore of the stores' tables alone leaves, or a standby that lacked the last writes beside another engine's index.
 PUT_BACK = """
+    SELECT pg_advisory_xact_lock({writer});
     DELETE FROM log WHERE position > {position};
     DELETE FROM records WHERE uri = '{lost}';
     DELETE FROM stale; DELETE FROM claims;
@@ -60,6 +62,7 @@ class State:
 
     def __init__(self, place: Place) -> None:
         self._dsn = place.conninfo(EVERY_ACCOUNT)
+        self._writer = lock_number(place.schema, "writer")
         with psycopg.connect(self._dsn) as connection:
             row = connection.execute("SELECT position, record FROM head").fetchone()
         assert row is not None
@@ -67,7 +70,8 @@ class State:
 
     def put_back(self) -> None:
         with psycopg.connect(self._dsn) as connection:
-            connection.execute(PUT_BACK.format(lost=LOST.text, **self._values).encode())
+            statement = PUT_BACK.format(writer=self._writer, lost=LOST.text, **self._values)
+            connection.execute(statement.encode())
 
 
 async def test_running_processes_notice_and_answer_for_what_there_is(
@@ -80,7 +84,7 @@ async def test_running_processes_notice_and_answer_for_what_there_is(
             await write(other, LOST)
             assert await found(one, LOST)
             await asyncio.to_thread(older.put_back)
-            await write(one, LATER)  # at a position that the index claims to know
+            await write(one, LATER)  # whoever has looked by then
             assert [await found(house, LATER) for house in (one, other)] == [True, True]
             assert [await found(house, KEPT) for house in (one, other)] == [True, True]
             assert not await found(one, LOST)

@@ -33,7 +33,7 @@ class Bell:
         self._lost = lost
         self._keep = keep
         self._channel = channel
-        self._position = 0
+        self._position = self._highest = 0
         self._moved = asyncio.Event()
         self._times_back = 0  # that the log was found shorter than it had been
         self._closed = False
@@ -45,9 +45,14 @@ class Bell:
         """The last position heard of."""
         return self._position
 
+    @property
+    def highest(self) -> int:
+        """The highest position ever heard of: above `position` when the log has gone back."""
+        return self._highest
+
     def start(self, position: int) -> None:
         """Listen from now on, the log standing at `position`."""
-        self._position = position
+        self._position = self._highest = position
         self._task = asyncio.create_task(self._listen())
 
     def ring(self, position: int) -> None:
@@ -119,5 +124,6 @@ class Bell:
 
     def _note(self, position: int) -> None:
         self._position = position
+        self._highest = max(self._highest, position)
         self._moved.set()
         self._moved = asyncio.Event()

@@ -14,8 +14,10 @@ from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import EVERY_ACCOUNT, Database
 from contextfind.adapters.postgres.faults import translated
+from contextfind.adapters.postgres.ledger import LOST
 from contextfind.ports.fault_points import FaultPoint, reached
 from contextfind.ports.housekeeping import Chore, Swept
+from contextfind.ports.reach import Reach
 
 _FORGOTTEN = "log_forgotten"  # in `meta`
 _AWAY = timedelta(days=7)  # so long an index may lag behind, or be built, and still goes on
@@ -42,6 +44,7 @@ _NOTE = (
     "INSERT INTO meta (key, value) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE"
     " SET value = excluded.value WHERE meta.value::bigint < excluded.value::bigint"
 )
+_REACH = "SELECT (SELECT value FROM meta WHERE key = %s), position, (SELECT value FROM meta WHERE key = %s) FROM head"
 _UNCLAIM = (  # what somebody claims just now is his: who waited for it might wait in a circle
     "DELETE FROM claims WHERE what IN"
     " (SELECT what FROM claims WHERE worker = ANY(%s) FOR UPDATE SKIP LOCKED)"
@@ -86,6 +89,10 @@ class PostgresCompaction:
     async def forgotten(self) -> int:
         """Return the log position before which an index has to begin at 0: deletes may be missing there."""
         return await self._database.glance(_forgotten)
+
+    async def reach(self) -> Reach:
+        """Return from where an index can go on."""
+        return await self._database.glance(_reach)
 
     def note_followed(self, position: int) -> None:
         """Learn that the index stands at least at a log position, or will begin at 0."""
@@ -145,6 +152,14 @@ async def _forgotten(connection: AsyncConnection) -> int:
     cursor = await connection.execute("SELECT value FROM meta WHERE key = %s", (_FORGOTTEN,))
     row = await cursor.fetchone()
     return 0 if row is None else int(row[0])
+
+
+async def _reach(connection: AsyncConnection) -> Reach:
+    cursor = await connection.execute(_REACH, (_FORGOTTEN, LOST))
+    row = await cursor.fetchone()
+    first, last, lost = row or (None, 0, None)
+    least, most = map(int, (lost or "0 -1").split())
+    return Reach(int(first or 0), int(last), range(least, most + 1))
 
 
 async def _mark(connection: AsyncConnection) -> int:

@@ -13,6 +13,7 @@ from psycopg import AsyncConnection
 from contextfind.adapters.postgres.bell import Bell
 from contextfind.adapters.postgres.connections import Connections
 from contextfind.adapters.postgres.faults import translated
+from contextfind.adapters.postgres.ledger import KNOWN
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.presence import Presence
 from contextfind.adapters.postgres.schema import lock_number, migrate, require_tables
@@ -26,6 +27,7 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 _TELL = (  # the bells of all processes where the log stands
     "SELECT position, CASE WHEN position > %s THEN pg_notify(%s, position::text) END FROM head"
 )
+_BEGIN_ALONE = "SELECT pg_advisory_xact_lock(%s), set_config(%s, %s, true)"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 # Of this process at a time: one writes, the next one waits for it in the database. Each has a connection, and who reads
 # needs some too, however long another process writes.
@@ -122,7 +124,8 @@ class Database:
         async def done() -> T:
             async with self._turn(), self._house.lent() as connection:
                 async with _together(connection, "BEGIN"):
-                    await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self._writer,))
+                    known = str(self.bell.highest)
+                    await connection.execute(_BEGIN_ALONE, (self._writer, KNOWN, known))
                     result = await work(connection)
                     told = (self.bell.position, channel(self.place.schema))
                     row = await (await connection.execute(_TELL, told)).fetchone()

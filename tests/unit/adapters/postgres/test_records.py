@@ -12,6 +12,7 @@ import pytest
 from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres import rows
+from contextfind.adapters.postgres.compaction import PostgresCompaction
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.records import PostgresRecordStore
 from contextfind.domain.errors import ConflictError, UnavailableError
@@ -409,3 +410,28 @@ async def test_a_move_within_one_account_leaves_the_same_tree_of_another(opened:
     await store.commit(Commit("acme", NOON, move=move))
     bolts = await store.below(Scope("bolt", "ann", (ROOT,)), ROOT, 9)
     assert [record.name for record in bolts] == ["a", "b", "d"]
+
+
+async def test_no_position_of_the_log_means_two_states(opened: Opener) -> None:
+    store, other = await opened(), await opened()
+    kept = (await store.commit(Commit("acme", NOON, put=[draft("a")]))).position
+    lost = (await store.commit(Commit("acme", NOON, put=[draft("b")]))).position
+    # Behind both of them, as a restore does; then they write before they have looked.
+    schema = store._database.place.schema
+    databases.execute(f'UPDATE "{schema}".head SET position = {kept}')  # noqa: S608 - ours
+    compaction = PostgresCompaction(store._database)
+    assert lost not in await compaction.reach()
+    await store.touch([RecordId(1)])  # enters no log, so nothing is left out yet
+    assert (await compaction.reach()).last == kept
+    later = (await store.commit(Commit("acme", NOON, put=[draft("c")]))).position
+    log = await compaction.reach()
+    assert [at in log for at in (0, kept, lost, later - 1, later)] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+    again = (await other.commit(Commit("acme", NOON, put=[draft("d")]))).position
+    assert again == later + 1
+    assert later - 1 not in await compaction.reach()
