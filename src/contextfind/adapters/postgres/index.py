@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from psycopg import AsyncConnection
 
-from contextfind.adapters.postgres.database import Database
+from contextfind.adapters.postgres.database import Database, last_position
 from contextfind.adapters.postgres.index_answer import Answering
 from contextfind.adapters.postgres.index_readers import Readers
 from contextfind.adapters.postgres.index_rebuilding import Rebuilding
@@ -30,7 +30,8 @@ _log = logging.getLogger(__name__)
 # Changes at once that say that many more will come: a graph is drawn of all of them when they are there. Of 5,000
 # vectors together it takes 1.5 s, of each as it comes 9 s.
 _BULK = 1_000
-_QUIET_SECONDS = 2.0  # after the last of them
+_QUIET_SECONDS = 2.0  # between two looks whether the last of them is there
+_STILL_SECONDS = 60.0  # that an index behind the log has not moved: nobody follows it, so that is all there is for now
 _NEVER = 1 << 62  # vectors from which there is a graph, where it is drawn of all at once in the end
 
 
@@ -209,7 +210,7 @@ class PostgresIndex:
         await self._readers.aclose()
 
     async def _draw(self, *, bulk: bool) -> None:
-        """Have the graph drawn that is due: now, or as soon as no more changes come in bulk."""
+        """Have the graph drawn that is due: now, or as soon as there are no more changes to come in bulk."""
         if self._later is not None:
             self._later.cancel()
             await asyncio.gather(self._later, return_exceptions=True)
@@ -220,11 +221,28 @@ class PostgresIndex:
             self._state = await self._upkeep.draw(self._state)
 
     async def _draw_later(self) -> None:
-        await asyncio.sleep(_QUIET_SECONDS)
         try:
+            await self._come_to_rest()
             self._state = await self._upkeep.draw(self._state)
         except UnavailableError as fault:  # the next change has it tried again
             _log.warning("the graph of the search index is not drawn yet: %s", fault)
+
+    async def _come_to_rest(self) -> None:
+        """Return when all of the log is followed, or nothing of it has been for long.
+
+        A batch may take longer than any wait between two: a graph that is drawn before the last of them has every
+        later vector put in one by one.
+        """
+        clock = asyncio.get_running_loop().time
+        seen, since = -1, clock()
+        while True:
+            await asyncio.sleep(_QUIET_SECONDS)
+            end = await self._database.glance(last_position)
+            position = await self.position()
+            if position != seen:
+                seen, since = position, clock()
+            if position >= end or clock() - since >= _STILL_SECONDS:
+                return
 
     async def _answered(self, asked: Callable[[Answering], Result]) -> Result:
         def work(one: Snapshot) -> tuple[Result, Counter[str]]:
