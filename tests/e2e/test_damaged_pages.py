@@ -13,6 +13,8 @@ import pytest
 
 from contextfind.adapters.sqlite.database import FILE_NAME
 from contextfind.cli.deep import check_data
+from contextfind.config.model import Settings
+from contextfind.config.storage import StorageSettings
 from contextfind.domain.errors import DamagedError
 from contextfind.wiring.findings import Verdict
 from tests.api.living import Tenant, Town, town
@@ -116,7 +118,8 @@ async def test_no_page_locks_anybody_out(
     (directory / FILE_NAME).write_bytes(data)
     if seed % 2:
         (directory / "index" / "manifest.json").unlink()
-    findings = await asyncio.to_thread(check_data, directory)
+    settings = Settings(storage=StorageSettings(path=str(directory)))
+    findings = await asyncio.to_thread(check_data, settings)
     if damage is empty_the_head:
         assert any(finding.verdict is Verdict.FAIL for finding in findings), page
     async with opened(directory) as place:

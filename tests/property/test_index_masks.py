@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from contextfind.adapters.embedded.building import Entry, build_segment
-from contextfind.adapters.embedded.mask import Mask, after
+from contextfind.adapters.embedded.mask import Mask
 from contextfind.adapters.embedded.segment import union_of
 from contextfind.domain.filters import (
     And,
@@ -19,6 +19,7 @@ from contextfind.domain.filters import (
     Under,
     matches,
 )
+from contextfind.domain.plain_text import beyond
 from contextfind.domain.records import Record
 from contextfind.domain.uri import Uri
 from contextfind.ports.store import Change
@@ -118,8 +119,8 @@ def test_an_empty_set_means_nothing_and_no_parts_of_and_mean_everything() -> Non
 
 
 @given(prefix=st.text(), text=st.text())
-def test_after_bounds_exactly_the_texts_with_a_prefix(prefix: str, text: str) -> None:
-    beyond = after(prefix)
+def test_beyond_bounds_exactly_the_texts_with_a_prefix(prefix: str, text: str) -> None:
+    end = beyond(prefix)
     for candidate in (text, prefix + text):
-        inside = prefix <= candidate and (beyond is None or candidate < beyond)
+        inside = prefix <= candidate and (end is None or candidate < end)
         assert inside == candidate.startswith(prefix)

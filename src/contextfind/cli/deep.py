@@ -1,6 +1,5 @@
 """`doctor --deep`: all data of a stopped server, read and judged."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from contextfind.adapters.sqlite.database import FILE_NAME
@@ -8,13 +7,7 @@ from contextfind.cli.progress import progress
 from contextfind.config.model import Settings
 from contextfind.domain.errors import ContextFindError
 from contextfind.wiring.findings import Finding, Verdict
-from contextfind.wiring.inspection import Grade, Inspection
-
-_VERDICTS: Mapping[Grade, Verdict] = {
-    Grade.FINE: Verdict.OK,
-    Grade.REPAIRABLE: Verdict.FAIL,
-    Grade.LOST: Verdict.FAIL,
-}
+from contextfind.wiring.inspection import Inspection
 
 
 def check_data(settings: Settings) -> list[Finding]:
@@ -27,7 +20,6 @@ def check_data(settings: Settings) -> list[Finding]:
         return [Finding("deep", Verdict.OK, f"there is no data in {directory.absolute()} yet")]
     try:
         with progress() as told:
-            seen = list(Inspection(directory, told).run())
+            return list(Inspection(directory, told).run())
     except ContextFindError as error:
         return [Finding("deep", Verdict.FAIL, f"not looked at: {error}")]
-    return [Finding(one.what, _VERDICTS[one.grade], one.line, one.next_step) for one in seen]

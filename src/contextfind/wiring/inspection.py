@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from contextfind.adapters.sqlite.rows import CURE
 from contextfind.domain.errors import DamagedError
 from contextfind.domain.records import Level, Record
 from contextfind.ports.housekeeping import Swept, key_of
+from contextfind.wiring.findings import Finding, Verdict
 from contextfind.wiring.indexing import INDEX
 from contextfind.wiring.progress import Told
 
@@ -24,24 +24,6 @@ _BACKUP = "put a backup back: contextfind restore BACKUP --data NEW"
 _AGAIN = f"add or write them again, or {_BACKUP}"
 _START = "start the server: it repairs this by itself"
 _REINDEX = "build it anew: contextfind reindex (a server that is started does so too)"
-
-
-class Grade(Enum):
-    """How bad something is: not at all, it repairs itself, somebody has to do something."""
-
-    FINE = "fine"
-    REPAIRABLE = "repairable"
-    LOST = "lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What was looked at, how it is, what was seen, and what to do about it."""
-
-    what: str
-    grade: Grade
-    line: str
-    next_step: str = ""
 
 
 @dataclass(slots=True)
@@ -66,7 +48,7 @@ class Inspection:
         self._all_named = True  # in `_states`
         self._states: dict[int, BlobState] = {}  # of every blob that was asked for, by key
 
-    def run(self) -> Iterator[Observation]:
+    def run(self) -> Iterator[Finding]:
         """Yield what is seen, one thing after the other; nothing is changed. Blocks.
 
         Raises:
@@ -80,31 +62,31 @@ class Inspection:
                     yield from self._accounts(database)
                     yield from self._index(database)
             except DamagedError as damage:
-                yield Observation("database", Grade.LOST, _plain(damage), _BACKUP)
+                yield Finding("database", Verdict.FAIL, _plain(damage), _BACKUP)
 
-    def _database(self, database: DatabaseInspection) -> Iterator[Observation]:
+    def _database(self, database: DatabaseInspection) -> Iterator[Finding]:
         version, known = database.schema()
         if version > known:
             line = f"its schema is {version}, this contextfind knows up to {known}"
-            yield Observation("database", Grade.LOST, line, "use the contextfind that wrote it")
+            yield Finding("database", Verdict.FAIL, line, "use the contextfind that wrote it")
             return
         if missing := database.missing():
             line = f"without {', '.join(missing)}"
-            yield Observation("database", Grade.LOST, line, _BACKUP)
+            yield Finding("database", Verdict.FAIL, line, _BACKUP)
         complaints: list[str] = []
         tables = database.tables()
         for number, table in enumerate(tables):
             self._told("reading the database", number, len(tables), "tables")
             complaints += _complaints(database, table)
         for line in complaints:
-            yield Observation("database", Grade.LOST, line, _BACKUP)
+            yield Finding("database", Verdict.FAIL, line, _BACKUP)
         if not complaints and not missing:
-            yield Observation(
-                "database", Grade.FINE, f"{len(tables)} tables, schema {version}: all pages whole"
+            yield Finding(
+                "database", Verdict.OK, f"{len(tables)} tables, schema {version}: all pages whole"
             )
         yield from _references(database)
 
-    def _accounts(self, database: DatabaseInspection) -> Iterator[Observation]:
+    def _accounts(self, database: DatabaseInspection) -> Iterator[Finding]:
         counts = database.accounts()
         total, done = sum(counts.values()), 0
         for account, records in counts.items():
@@ -114,7 +96,7 @@ class Inspection:
 
     def _account(
         self, database: DatabaseInspection, account: str, done: int, total: int
-    ) -> Iterator[Observation]:
+    ) -> Iterator[Finding]:
         """Read the records of an account, their texts and vectors; one that is damaged hides no other."""
         what = f"account {account}"
         texts = _Texts()
@@ -126,14 +108,14 @@ class Inspection:
             census = database.census(account)
         except DamagedError as damage:
             self._all_named = False
-            yield Observation(what, Grade.LOST, _plain(damage), _BACKUP)
+            yield Finding(what, Verdict.FAIL, _plain(damage), _BACKUP)
             return
         bad = [*_lost_texts(what, texts), *_bad_vectors(what, census)]
         yield from bad
         if not bad:
             waiting = f", {census.pending} wait for a vector" if census.pending else ""
             line = f"{texts.whole} texts whole, {census.passages} passages{waiting}"
-            yield Observation(what, Grade.FINE, line)
+            yield Finding(what, Verdict.OK, line)
 
     def _read(self, record: Record, texts: _Texts) -> None:
         if (
@@ -160,7 +142,7 @@ class Inspection:
             self._states[key] = self._blobs.state(digest)
         return self._states[key]
 
-    def _loose_blobs(self) -> Iterator[Observation]:
+    def _loose_blobs(self) -> Iterator[Finding]:
         if not self._all_named:
             return  # nobody can say which are named
         there = [key for key, state in self._states.items() if state is not BlobState.LOST]
@@ -171,20 +153,20 @@ class Inspection:
             loose += shelf
         line = f"{len(named)} named, {loose.things} that nobody names ({loose.bytes} bytes)"
         step = "a server takes them away when it is idle, or: contextfind compact"
-        yield Observation("blobs", Grade.FINE, line, step if loose.things else "")
+        yield Finding("blobs", Verdict.OK, line, step if loose.things else "")
 
-    def _index(self, database: DatabaseInspection) -> Iterator[Observation]:
+    def _index(self, database: DatabaseInspection) -> Iterator[Finding]:
         self._told("reading the index", 0, 0, "")
         if unlogged := database.unlogged():
             line = f"{unlogged} records are not in the log, and no index finds them"
-            yield Observation("log", Grade.REPAIRABLE, line, _START)
+            yield Finding("log", Verdict.FAIL, line, _START)
         try:
             index = inspect_index(self._directory / INDEX)
         except DamagedError as damage:
-            yield Observation("index", Grade.REPAIRABLE, str(damage), _REINDEX)
+            yield Finding("index", Verdict.FAIL, str(damage), _REINDEX)
             return
         if index is None:
-            yield Observation("index", Grade.FINE, "there is none yet; a server builds it")
+            yield Finding("index", Verdict.OK, "there is none yet; a server builds it")
         else:
             yield _compared(index, database)
 
@@ -201,7 +183,7 @@ def _complaints(database: DatabaseInspection, table: str) -> Sequence[str]:
         return [f"table {table}: {damage.__cause__ or _plain(damage)}"]
 
 
-def _references(database: DatabaseInspection) -> Iterator[Observation]:
+def _references(database: DatabaseInspection) -> Iterator[Finding]:
     broken: Mapping[str, int] = {}
     try:
         broken = database.broken_references()
@@ -211,43 +193,43 @@ def _references(database: DatabaseInspection) -> Iterator[Observation]:
         line = f"{rows} rows of {table} belong to nothing"
         repairable = table in ("passages", "tags")
         step = _START if repairable else _BACKUP
-        yield Observation("database", Grade.REPAIRABLE if repairable else Grade.LOST, line, step)
+        yield Finding("database", Verdict.FAIL, line, step)
 
 
-def _lost_texts(what: str, texts: _Texts) -> Iterator[Observation]:
+def _lost_texts(what: str, texts: _Texts) -> Iterator[Finding]:
     for state, uris in texts.bad.items():
         line = f"the texts of {len(uris)} files are {state.value}, the first is {uris[0]}"
-        yield Observation(what, Grade.LOST, line, _AGAIN)
+        yield Finding(what, Verdict.FAIL, line, _AGAIN)
     if texts.originals:
         count, first = len(texts.originals), texts.originals[0]
         line = f"what the texts of {count} files were made from is damaged, the first is {first}"
-        yield Observation(what, Grade.LOST, line, _AGAIN)
+        yield Finding(what, Verdict.FAIL, line, _AGAIN)
     if texts.summaries:
         line = f"{texts.summaries} overviews of directories are lost or damaged"
-        yield Observation(what, Grade.REPAIRABLE, line, _START)
+        yield Finding(what, Verdict.FAIL, line, _START)
 
 
-def _bad_vectors(what: str, census: Census) -> Iterator[Observation]:
+def _bad_vectors(what: str, census: Census) -> Iterator[Finding]:
     bad = {"without a vector": census.vectorless, "with a damaged vector": census.damaged}
     for kind, count in bad.items():
         if count:
             line = f"{count} passages {kind}: found by words only"
-            yield Observation(what, Grade.REPAIRABLE, line, f"{_START}, or: contextfind reindex")
+            yield Finding(what, Verdict.FAIL, line, f"{_START}, or: contextfind reindex")
 
 
-def _compared(index: IndexState, database: DatabaseInspection) -> Observation:
+def _compared(index: IndexState, database: DatabaseInspection) -> Finding:
     log = database.position()
     behind = log - index.position
     if behind < 0:
         line = f"it stands at change {index.position}, the log ends at {log}"
-        return Observation("index", Grade.REPAIRABLE, line, _REINDEX)
+        return Finding("index", Verdict.FAIL, line, _REINDEX)
     if behind:
         line = f"{len(index.ids)} records, {behind} changes behind the log; a server follows them"
-        return Observation("index", Grade.FINE, line)
+        return Finding("index", Verdict.OK, line)
     wanted = database.findable()
     missing = len(np.setdiff1d(wanted, index.ids))
     ghosts = len(np.setdiff1d(index.ids, wanted))
     if missing or ghosts:
         line = f"{missing} records are missing in it, {ghosts} are in it that are gone"
-        return Observation("index", Grade.REPAIRABLE, line, _REINDEX)
-    return Observation("index", Grade.FINE, f"{len(index.ids)} records, as in the database")
+        return Finding("index", Verdict.FAIL, line, _REINDEX)
+    return Finding("index", Verdict.OK, f"{len(index.ids)} records, as in the database")

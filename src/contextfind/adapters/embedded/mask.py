@@ -34,6 +34,7 @@ from contextfind.domain.filters import (
     Under,
     Used,
 )
+from contextfind.domain.plain_text import beyond
 from contextfind.domain.uri import ROOT, SCHEME, Uri
 
 Range = tuple[int, int]
@@ -160,30 +161,24 @@ class Mask:
 
     def _prefixed(self, group: Group, prefix: str) -> Iterator[Range]:
         segment = self._segment
-        yield segment.folder_range(group, prefix, after(prefix))
+        yield segment.folder_range(group, prefix, beyond(prefix))
         if SCHEME.startswith(prefix):
             yield segment.folder_at(group, "")  # the root, whose text is the scheme itself
         folder = prefix[: prefix.rfind("/") + 1]
         name = prefix[len(folder) :]
         if name:
             within = segment.folder_at(group, folder)
-            yield segment.named(within, name, after(name))
+            yield segment.named(within, name, beyond(name))
 
 
 def under(segment: Segment, group: Group, directory: Uri) -> tuple[Range, Range]:
     """Return the records of a group strictly below a directory, and those at its address."""
-    below = segment.folder_range(group, directory.folder, after(directory.folder))
+    below = segment.folder_range(group, directory.folder, beyond(directory.folder))
     if directory == ROOT:
         return below, segment.folder_at(group, "")
     parent = directory.parent or ROOT
     within = segment.folder_at(group, parent.folder)
     return below, segment.named(within, directory.name, directory.name + "\x00")
-
-
-def after(prefix: str) -> str | None:
-    """Return the first text behind all texts that start with `prefix`; None when there is none."""
-    kept = prefix.rstrip("\U0010ffff")
-    return kept[:-1] + chr(ord(kept[-1]) + 1) if kept else None
 
 
 def _folder_of_parent(parent: str) -> str | None:
