@@ -142,6 +142,18 @@ async def test_a_job_that_three_processes_died_of_fails_in_the_fourth(start: Sta
     assert left.baking.begun == [kept.id]
 
 
+async def test_a_process_that_is_stopped_leaves_its_jobs_as_if_it_had_not_begun_them(
+    start: Starter,
+) -> None:
+    here, there = await start(), await start()
+    job = await here.jobs.start(ANN, "bake", OVEN)
+    await until(lambda: here.baking.begun == [job.id])
+    counts = [one.begun for one in await there.store.unfinished()]
+    await here.jobs.aclose()
+    counts += [one.begun for one in await there.store.unfinished()]
+    assert counts == [1, 0]
+
+
 async def test_a_job_that_was_saved_and_never_begun_holds_nobody_up(start: Starter) -> None:
     here = await start()
     here.baking.hot.set()
