@@ -13,6 +13,7 @@ import pytest
 from contextfind.adapters.postgres.presence import lock_class
 from tests.processes import ServerProcess
 from tests.stubs.own_database import OwnDatabase, own_database
+from tests.unit.cli.calling import call
 
 SECONDS = 2.0  # storage.timeout
 LONGEST = (
@@ -213,6 +214,10 @@ def test_a_start_without_connections_waits_for_them_and_says_so(
         server.start(on(database)).wait_healthy()
         ready_says(server, "no connection")
         unavailable(server, "before")
+        if not left:
+            told = call("doctor", env=on(database) | {"CONTEXTFIND_EMBEDDING__PROVIDER": "hash"})
+            assert told.exit_code == 1
+            assert "no connection left" in told.output
         database.execute("ALTER ROLE contextfind CONNECTION LIMIT -1")
         whole(server)
         assert server.stop() == 0, server.output()

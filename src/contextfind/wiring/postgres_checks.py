@@ -6,7 +6,7 @@ from contextfind.adapters.postgres.examination import Examined, Room, Schema, St
 from contextfind.adapters.postgres.pgvector import opening
 from contextfind.adapters.postgres.place import Place
 from contextfind.config.model import Settings
-from contextfind.domain.errors import ContextFindError
+from contextfind.domain.errors import ContextFindError, StoreBusyError
 from contextfind.wiring.findings import Finding, Verdict
 from contextfind.wiring.postgres_storage import place_of
 
@@ -17,6 +17,12 @@ _BUFFERED = 4  # times the buffers that an index may have before disks are heard
 _LAGGING = 1_000  # changes; servers follow some hundred a second
 _UNITS = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "B": 1}
 _SAFE = ("fsync", "full_page_writes", "synchronous_commit")
+
+_WAY = (  # to a database that does not answer
+    "does it run, and do storage.dsn and its pg_hba.conf let this machine in? A pooler in between "
+    "must lend whole sessions (docs/scaling.md)"
+)
+_SOON = "servers wait for it and answer 503 meanwhile"
 
 
 async def check_postgres(settings: Settings) -> tuple[list[Finding], Examined | None]:
@@ -30,10 +36,7 @@ async def check_postgres(settings: Settings) -> tuple[list[Finding], Examined | 
     try:
         seen = await examined(place)
     except ContextFindError as error:
-        step = (
-            "does it run, and do storage.dsn and its pg_hba.conf let this machine in? A pooler in between "
-            "must lend whole sessions (docs/scaling.md)"
-        )
+        step = _SOON if isinstance(error, StoreBusyError) else _WAY
         return [Finding("database", Verdict.FAIL, f"{place.shown()}: {error}", step)], None
     checks: tuple[Callable[[Examined, Place], Finding | None], ...] = (
         _server,

@@ -67,7 +67,7 @@ def _down(line: str) -> StoreDownError:
     if any(words in line for words in _CROWDED):
         return StoreBusyError(
             "the database has no connection left for this server: raise max_connections or the CONNECTION LIMIT of the "
-            f"role, or lower storage.connections; contextfind doctor counts them ({line})",
+            f"role, or lower storage.connections ({line})",
             _AGAIN,
         )
     kind = StoreBusyError if any(words in line for words in _BETWEEN) else StoreDownError
