@@ -139,7 +139,7 @@ questions = given(scope=scopes(), node=json_filters)
 
 
 @questions
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_engine_keeps_what_the_filter_means(world: World, scope: Scope, node: Node) -> None:
     world.check(scope, parse_filter(node, scope.user or "ann", NOW))
 
@@ -153,9 +153,21 @@ def test_every_engine_keeps_what_thousands_of_filters_mean(
     world.check(scope, parse_filter(node, scope.user or "ann", NOW))
 
 
-@given(scope=scopes(), where=store_filters)
-@settings(max_examples=200, deadline=None)
+trees = given(scope=scopes(), where=store_filters)
+
+
+@trees
+@settings(max_examples=80, deadline=None)
 def test_every_engine_keeps_what_any_tree_of_nodes_means(
+    world: World, scope: Scope, where: Filter
+) -> None:
+    world.check(scope, where)
+
+
+@pytest.mark.slow
+@trees
+@settings(max_examples=1_000, deadline=None)
+def test_every_engine_keeps_what_very_many_trees_of_nodes_mean(
     world: World, scope: Scope, where: Filter
 ) -> None:
     world.check(scope, where)

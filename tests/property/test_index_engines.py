@@ -69,18 +69,7 @@ async def answers(index: SearchIndex, questions: Sequence[Probe]) -> list[list[H
     return [list(hits) for hits in await index.search(questions)]
 
 
-@pytest.mark.parametrize(
-    "rules", [MANY_SEGMENTS, EAGER, GRAPHS], ids=["many segments", "eager", "graphs"]
-)
-@given(
-    log=logs(60),
-    cut=st.integers(0, 2**16),
-    questions=st.lists(probes(), min_size=1, max_size=5),
-)
-@settings(max_examples=250, deadline=None)
-async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
-    rules: IndexRules, log: list[Change], cut: int, questions: list[Probe]
-) -> None:
+async def check_cut(rules: IndexRules, log: list[Change], cut: int, questions: list[Probe]) -> None:
     memory = MemoryIndex(SimpleTokenizer(), DIMENSION)
     await memory.follow(log)
     index = await open_index(rules)
@@ -93,6 +82,33 @@ async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
         await index.aclose()
 
 
+by_rules = pytest.mark.parametrize(
+    "rules", [MANY_SEGMENTS, EAGER, GRAPHS], ids=["many segments", "eager", "graphs"]
+)
+cut_logs = given(
+    log=logs(60), cut=st.integers(0, 2**16), questions=st.lists(probes(), min_size=1, max_size=5)
+)
+
+
+@by_rules
+@cut_logs
+@settings(max_examples=80, deadline=None)
+async def test_it_answers_like_the_index_in_memory_however_the_log_is_cut(
+    rules: IndexRules, log: list[Change], cut: int, questions: list[Probe]
+) -> None:
+    await check_cut(rules, log, cut, questions)
+
+
+@pytest.mark.slow
+@by_rules
+@cut_logs
+@settings(max_examples=1_000, deadline=None)
+async def test_it_answers_alike_however_very_many_logs_are_cut(
+    rules: IndexRules, log: list[Change], cut: int, questions: list[Probe]
+) -> None:
+    await check_cut(rules, log, cut, questions)
+
+
 @pytest.fixture(scope="module")
 def place() -> Iterator[Place]:
     made = databases.place()
@@ -100,11 +116,7 @@ def place() -> Iterator[Place]:
     databases.drop(made.schema)
 
 
-@given(
-    log=logs(60),
-    cut=st.integers(0, 2**16),
-    questions=st.lists(probes(), min_size=1, max_size=5),
-)
+@cut_logs
 @settings(
     max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
