@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 
 from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.index import PostgresIndex
+from contextfind.adapters.postgres.index_schema import drawing
 from contextfind.ports.store import Change
 from tests import databases
 from tests.builders import make_change, make_record
@@ -65,6 +66,19 @@ async def test_a_graph_is_drawn_of_what_is_there_when_nobody_goes_on_following(
 ) -> None:
     monkeypatch.setattr(f"{INDEX}._STILL_SECONDS", 0.1)
     await log_ends_at(database, 2 * BULK)
+    await index.follow(changes(1, BULK))
+    await index.rest()
+    assert index.stats()["graph_rows"] == BULK
+
+
+async def test_one_worker_draws_where_several_find_no_memory_to_share(
+    index: PostgresIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crowd = """DO $$ BEGIN
+        IF current_setting('max_parallel_maintenance_workers') <> '0' THEN
+            RAISE disk_full USING MESSAGE = 'could not resize shared memory segment';
+        END IF; END $$;"""
+    monkeypatch.setattr(f"{INDEX}_upkeep.drawing", lambda tables: crowd + drawing(tables))
     await index.follow(changes(1, BULK))
     await index.rest()
     assert index.stats()["graph_rows"] == BULK
