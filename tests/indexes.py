@@ -18,8 +18,8 @@ from contextfind.ports.index import Hit
 from tests.builders import DIMENSION
 from tests.fakes import SimpleTokenizer
 
-# Thresholds so low that every way is taken: a graph from the first vectors on, and hardly anything read whole.
-MISERLY = IndexRules(scanned=1, sorted=1, graph_from=3)
+# Thresholds so low that every way is taken: a graph from the first vectors on, and hardly anything read whole or sorted.
+MISERLY = IndexRules(scanned=1, sorted=3, counted=3, graph_from=3)
 TABLES = Tables.named(DIMENSION, "tests")
 
 

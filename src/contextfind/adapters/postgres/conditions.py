@@ -113,20 +113,43 @@ def compiled(where: Filter, account: str, tags: str | None = "tags") -> Conditio
     """
     if tags is None:
         return _compiled(where)
-    parts = where.parts if isinstance(where, And) else (where,)
-    return conjunction([_tagged(part, account, tags) or _compiled(part) for part in parts])
+    return conjunction(
+        [_tagged(part, account, tags) or _compiled(part) for part in parts_of(where)]
+    )
 
 
-def _tagged(where: Filter, account: str, table: str) -> Condition | None:
-    """Return the condition of one tag of some, by the index; None for any other filter."""
+def parts_of(where: Filter) -> Sequence[Filter]:
+    """Return what all has to hold."""
+    return where.parts if isinstance(where, And) else (where,)
+
+
+def tags_of(where: Filter) -> list[str] | None:
+    """Return the tags of which one is asked for; None for any other filter."""
     parts = where.parts if isinstance(where, Or) else (where,)
     tags = [part.tag for part in parts if isinstance(part, Tagged)]
     if not tags or len(tags) < len(parts):
         return None
-    known = [storable(tag) for tag in tags if is_encodable(tag)]
+    return [storable(tag) for tag in tags if is_encodable(tag)]
+
+
+def tagged(lists: Sequence[list[str]], account: str, table: str) -> Condition:
+    """Return the query for the records that have a tag of each list; those with several of one list more than once."""
+    joined = "".join(
+        f" JOIN {table} AS t{number} USING (account, record)" for number in range(1, len(lists))
+    )
+    asked = "".join(f" AND t{number}.tag = ANY(%s)" for number in range(len(lists)))
+    sql = f"SELECT record FROM {table} AS t0{joined} WHERE account = %s{asked}"  # noqa: S608 - bound values
+    return Condition(sql, (account, *lists))
+
+
+def _tagged(where: Filter, account: str, table: str) -> Condition | None:
+    """Return the condition of one tag of some, by the index; None for any other filter."""
+    tags = tags_of(where)
+    if tags is None:
+        return None
     # The account stands beside the tag: what row-level security asks for is not asked of the index.
     sql = f"id IN (SELECT record FROM {table} WHERE account = %s AND tag = ANY(%s))"  # noqa: S608 - bound values
-    return Condition(sql, (account, known))
+    return Condition(sql, (account, tags))
 
 
 def _compiled(where: Filter) -> Condition:  # noqa: C901, PLR0911, PLR0912 - one arm per node

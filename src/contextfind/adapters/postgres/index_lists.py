@@ -57,6 +57,7 @@ class Lists:
     """The lists that one probe may read.
 
     keys: of the terms on each shelf where something may match, shape (shelves, terms). everywhere: all that stands there matches. most: passages read at most.
+    share: of them that match, about.
     """
 
     asking: Asking
@@ -65,6 +66,7 @@ class Lists:
     wanted: int
     everywhere: bool
     most: int
+    share: float
 
     def read(self, ways: list[str]) -> Steps:
         """Return the best records, and some more; say in `ways` what was read."""
@@ -86,7 +88,7 @@ class Lists:
     def _rare(self, known: Sequence[int]) -> list[int]:
         """Return the rarest terms that together have passages enough."""
         counts = self.weights.holders[list(known)].cumsum()
-        enough = int(counts.searchsorted(_ENOUGH * self.wanted)) + 1
+        enough = int(counts.searchsorted(_ENOUGH * self.wanted / self.share)) + 1
         return list(known[:enough])
 
     def _held(self, sets: Sequence[Sequence[int]]) -> Steps:

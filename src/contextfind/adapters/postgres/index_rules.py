@@ -24,6 +24,7 @@ class IndexRules:
 
     scanned: so many passages are read whole and scored here, on both channels; a round of a walk sees fewer.
     sorted: so many records are sorted by their vectors without asking the graph (8 ms), and more of them in a large graph.
+    counted: so many records that a filter leaves are counted, at most (8 ms).
     graph_from: vectors from which there is a graph. breadth: nodes it looks at in one go, at least.
     filtered: times as many, where a filter leaves out who knows how many of those that are found.
     postings: passages read for the words of one question, at most.
@@ -31,6 +32,7 @@ class IndexRules:
 
     scanned: int = 1_000
     sorted: int = 2_000
+    counted: int = 10_000
     graph_from: int = 2_000
     breadth: int = 160
     filtered: float = 2.0
@@ -42,6 +44,13 @@ class IndexRules:
         Of c among n the graph passes some `wanted * n / c` nodes, each of which takes twice as long as a vector.
         """
         return max(self.sorted, int(math.sqrt(2 * wanted * vectors)))
+
+    def sorted_of(self, vectors: int, asked: int) -> int:
+        """Return how many records that a filter leaves, among so many vectors, are rather sorted than looked for.
+
+        Of fewer the graph would not find as many vectors as are asked for, at its broadest.
+        """
+        return max(self.sorted, min(asked * vectors // _BROADEST, self.counted))
 
     def effort(self, wanted: int, share: float, *, filtered: bool) -> Effort:
         """Return what a graph may do to find so many vectors.

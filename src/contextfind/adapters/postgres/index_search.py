@@ -13,7 +13,7 @@ from contextfind.adapters.postgres.index_facts import measured
 from contextfind.adapters.postgres.index_lists import Lists, Ranked
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_scoring import Longs, Weights
-from contextfind.adapters.postgres.index_statements import Asking, Rows, Statement, Steps
+from contextfind.adapters.postgres.index_statements import Asking, Most, Rows, Statement, Steps
 from contextfind.adapters.postgres.index_words import Shelf
 from contextfind.domain.filters import And, Everything, Filter, OneOf
 from contextfind.domain.records import Level
@@ -22,7 +22,7 @@ from contextfind.ports.index import Hits, Probe
 
 _MOST_OF_RECORD, _SPARE = 2.0, 10  # passages of one record among the nearest, and some more
 _WIDER = 4  # times as many, when too few were records of their own
-_FACTS = 2  # columns in front of the facts in an answer to a scan: the counts
+_FACTS = 3  # columns in front of the facts in an answer to a scan: what was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,20 @@ class Sight:
     of_record: float
     vectors: int
     drawn: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What is known of the records that match, where there are too many to read them all.
+
+    told: how many, in words. sorting: rather sorted by their vectors than looked for. share: of what may be seen, 1 where
+    it is not known. nearest: the first of them if they were sorted, id and distance.
+    """
+
+    told: str
+    sorting: bool
+    share: float = 1.0
+    nearest: Rows | None = None
 
 
 class Search:
@@ -73,17 +87,24 @@ class Search:
         if self._plentiful():
             few = rules.sorted_in(self._sight.vectors, probe.limit)
             sorting = not self._sight.drawn or self._sight.passages <= few
-            told = f"{self._sight.passages:,} passages"
+            matching = Matching(f"{self._sight.passages:,} passages", sorting)
         else:
-            [rows] = yield [self._asking.scan(rules.sorted, rules.scanned)]
-            records, passages = rows[0][:_FACTS]
-            if records <= rules.sorted and passages <= rules.scanned:
+            most = Most(rules.sorted_of(self._sight.vectors, self._asked()), rules.sorted)
+            [rows] = yield [self._asking.scan(most, rules.scanned, self._asked())]
+            records, passages, whole = rows[0][:_FACTS]
+            if whole and passages <= rules.scanned:
                 return self._scanned(rows, records)
-            sorting = records <= rules.sorted or not self._sight.drawn
-            told = f"{'' if records <= rules.sorted else 'at least '}{records:,} records"
-        ids = yield from self._forward(told, sorting=sorting)
+            matching = self._matching(rows)
+        ids = yield from self._forward(matching)
         [rows] = yield [self._asking.facts(ids)]
         return measured(rows, self._weights).hits(probe.limit, self._weights)
+
+    def _matching(self, rows: Rows) -> Matching:
+        records, passages, whole = rows[0][:_FACTS]
+        if not whole:
+            return Matching(f"at least {records:,} records", not self._sight.drawn)
+        nearest = [(row[_FACTS], row[-1]) for row in rows if row[_FACTS] is not None]
+        return Matching(f"{records:,} records", True, passages / self._sight.passages, nearest)
 
     def _scanned(self, rows: Rows, records: int) -> Hits:
         self.ways.append(f"exact scan of {records:,} records")
@@ -98,59 +119,66 @@ class Search:
         by_words = self._probe.vector is None  # of one level of all as soon as of all levels
         return self._everywhere or (by_words and _of_levels(self._probe.where))
 
-    def _forward(self, told: str, *, sorting: bool) -> Steps:
-        """Return the ids of the records that either channel puts forward, both asked side by side.
-
-        told: how many may be put forward, in words. sorting: they are sorted by their vectors, all of them.
-        """
+    def _forward(self, matching: Matching) -> Steps:
+        """Return the ids of the records that either channel puts forward, both asked side by side."""
         channels = []
         if self._probe.vector is not None:
-            channels.append(self._near(told, sorting=sorting))
+            channels.append(self._near(matching))
         if self._weights is not None and self._weights.known:
-            channels.append(self._telling(self._weights))
+            channels.append(self._telling(self._weights, matching.share))
         found = yield from side_by_side(channels)
         return sorted({record for ids in found for record in ids})
 
-    def _near(self, told: str, *, sorting: bool) -> Steps:
+    def _near(self, matching: Matching) -> Steps:
         found = None
-        if not sorting:
+        if not matching.sorting:
             found = yield from self._nearest(graph=True)
         if found is not None:
-            self.ways.append(f"graph search among {told}, the nearest scored exactly")
+            self.ways.append(f"graph search among {matching.told}, the nearest scored exactly")
             self.plans.append("neighbours")
         else:
-            self.ways.append(f"exact scan of {told}")
+            self.ways.append(f"exact scan of {matching.told}")
             self.plans.append("sort")
-            found = yield from self._nearest(graph=False)
+            found = yield from self._nearest(matching.nearest, graph=False)
         return (yield from self._cut(found))
 
-    def _telling(self, weights: Weights) -> Steps:
+    def _telling(self, weights: Weights, share: float) -> Steps:
         keys = self._sight.keys[_shelves(self._sight.shelves, self._probe.where)]
         if not len(keys):  # the filter allows no level that anything has
             return []
         wanted, most = self._probe.limit, self._rules.postings
-        lists = Lists(self._asking, weights, keys, wanted, self._everywhere, most)
+        lists = Lists(self._asking, weights, keys, wanted, self._everywhere, most, share)
         found = yield from lists.read(self.ways)
         self.plans.append("words")
         return (yield from self._cut(found))
 
-    def _nearest(self, *, graph: bool) -> Steps:
-        """Return the nearest records and some more; None when the graph finds too few of them."""
-        sight, wanted = self._sight, self._probe.limit
-        share = min(1.0, sight.passages / max(sight.vectors, 1))
-        asked = int(wanted * min(_MOST_OF_RECORD, sight.of_record)) + _SPARE
+    def _nearest(self, rows: Rows | None = None, *, graph: bool) -> Steps:
+        """Return the nearest records and some more; None when the graph finds too few of them.
+
+        rows: the first that are sorted, if they are known.
+        """
+        asked, wanted = self._asked(), self._probe.limit
         while True:
-            statement = self._asking.nearest(asked)
-            if graph:
-                effort = self._rules.effort(asked, share, filtered=not self._everywhere)
-                statement = self._asking.neighbours(asked, effort)
-            [rows] = yield [statement]
+            if rows is None:
+                [rows] = yield [self._ask_for(asked, graph=graph)]
             found = Ranked.of([row[0] for row in rows], [-row[1] for row in rows])
             if len(found.ids) >= wanted:
                 return found
             if len(rows) < asked:
                 return None if graph else found
-            asked *= _WIDER
+            rows, asked = None, asked * _WIDER
+
+    def _asked(self) -> int:
+        """Return of how many vectors that are nearest there will be records enough, as a rule."""
+        return int(self._probe.limit * min(_MOST_OF_RECORD, self._sight.of_record)) + _SPARE
+
+    def _ask_for(self, asked: int, *, graph: bool) -> Statement:
+        if not graph:
+            return self._asking.nearest(asked)
+        sight = self._sight
+        share = min(1.0, sight.passages / max(sight.vectors, 1))
+        effort = self._rules.effort(asked, share, filtered=not self._everywhere)
+        return self._asking.neighbours(asked, effort)
 
     def _cut(self, found: Ranked) -> Steps:
         """Return the best records; of those that tie for the last places the first ones in the tree."""

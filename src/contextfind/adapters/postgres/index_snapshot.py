@@ -18,6 +18,8 @@ _SETTINGS = {
     "enable_incremental_sort": "off",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
+    # Of what is found by many numbers, each page is remembered; beyond this each row would be compared with all of them.
+    "work_mem": "64MB",
 }
 _SET = "SELECT " + ", ".join(
     f"set_config('{name}', '{to}', true)" for name, to in _SETTINGS.items()

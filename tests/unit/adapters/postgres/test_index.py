@@ -19,7 +19,7 @@ from contextfind.adapters.postgres.database import EVERY_ACCOUNT, Database
 from contextfind.adapters.postgres.index import PostgresIndex
 from contextfind.adapters.postgres.index_rules import IndexRules
 from contextfind.adapters.postgres.index_snapshot import snapshot
-from contextfind.domain.filters import Everything
+from contextfind.domain.filters import And, Everything, OneOf, Or, Prefixed, Tagged
 from contextfind.domain.records import RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.uri import ROOT, Uri
@@ -117,6 +117,44 @@ async def test_a_long_log_is_answered_alike_through_graph_lists_and_deletes(
     stats = index.stats()
     assert stats["graph_rows"] > 0
     assert {"plan_neighbours", "plan_words"} < set(stats)
+
+
+async def test_what_a_filter_leaves_is_counted_and_sorted_and_the_graph_is_asked_for_more(
+    opening: Opening,
+) -> None:
+    """R047, R099: a filter costs what it leaves; a look at the graph that would find too little is not taken."""
+    rules = IndexRules(scanned=5, sorted=40, counted=40, graph_from=3, breadth=1_000)
+    index, memory = await opening(rules), MemoryIndex(SimpleTokenizer(), DIMENSION)
+    log = [
+        make_change(
+            i,
+            make_record(
+                i,
+                f"viking://resources/{i}.md",
+                tags=("rare",) * (i % 4 == 0) + ("common",) * (i % 10 != 0) + (f"n{i % 2}",),
+            ),
+            ["cache" if i % 3 else "deploy", "deploy"],
+            [i % 70, i + 200],  # some vectors are those of two records
+        )
+        for i in range(1, 121)
+    ]
+    await index.follow(log)
+    await memory.follow(log)
+    rare, common = Tagged("rare"), Tagged("common")
+    for where, told in (
+        (rare, "exact scan of 30 records"),
+        (And((rare, Or((common, Tagged("n1"))))), "exact scan of 24 records"),
+        (And((rare, common, OneOf("level", frozenset({"2"})))), "exact scan of 24 records"),
+        (Or((rare, Tagged("none"))), "exact scan of 30 records"),
+        (And((common, Prefixed("viking://resources/11"))), "exact scan of 10 records"),
+        (common, "graph search among at least 41 records"),
+        (Prefixed("viking://resources/"), "graph search among at least 41 records"),
+    ):
+        for limit in (1, 7, 30):
+            probe = replace(ask("cache", seed=5, limit=limit), where=where)
+            assert (await index.explain([probe]))[0].startswith(told)
+            [got], [right] = await index.search([probe]), await memory.search([probe])
+            same(list(got), list(right))
 
 
 async def test_the_best_by_words_are_exact_with_few_of_the_lists(opening: Opening) -> None:
