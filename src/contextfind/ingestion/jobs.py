@@ -181,11 +181,17 @@ class Jobs:
 
     async def aclose(self) -> None:
         """Interrupt what runs; it stays unfinished and is resumed at the next start, or by another process."""
-        watch = [] if self._watch is None else [self._watch]
-        for task in watch:
+        here = [(running, running.job.begun) for running in self._running.values()]
+        tasks = [running.task for running, _ in here if running.task is not None]
+        if self._watch is not None:
+            tasks.append(self._watch)
+        for task in tasks:
             task.cancel()
-        ends = [running.interrupt() for running in self._running.values()]
-        await asyncio.gather(*watch, *ends, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # Who was at work, and is no more: that is written down, for this process is not gone without a word.
+        stopped = [running for running, begun in here if running.job.begun < begun]
+        saves = [one.write(one.job) for one in stopped if not one.job.state.ended]
+        await asyncio.gather(*saves, return_exceptions=True)
 
     async def _unended(self, account: str) -> Sequence[Job]:
         """Return the jobs of an account that wait or run, in the order of their start: each as new as it is known."""

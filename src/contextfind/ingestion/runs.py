@@ -64,7 +64,7 @@ class Run:
             try:
                 await self.note(stage)
                 yield
-            finally:  # stored with what is noted next, or by `interrupt`
+            finally:  # stored with what is noted next, or when the process stops
                 self.job = replace(self.job, begun=self.job.begun - 1)
 
     def leave(self) -> None:
@@ -99,15 +99,6 @@ class Run:
                 "or a parser that crashed on a file); see the log of the system for why, then start it again with less "
                 "at once, or without that file"
             )
-
-    async def interrupt(self) -> None:
-        """Cancel what is under way, and write down that this is no end without a word."""
-        begun = self.job.begun
-        if self.task is not None:
-            self.task.cancel()
-            await asyncio.wait([self.task])
-        if self.job.begun < begun and not self.job.state.ended:
-            await self.write(self.job)
 
     async def write(self, job: Job) -> None:
         """Save the job as it now is, and wake whoever waits for it, saved or not."""
