@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 _MINUTE, _HOUR = 60, 3_600
+_RATED_AFTER = 0.1  # seconds: a step that was done at once has no speed
 _SURE_AFTER = 2.0  # seconds: what is said of the time left before that is a guess
 
 
@@ -18,7 +19,7 @@ class Pace:
     def at(self, done: int, total: int) -> str:
         """Return `records, 5,120/s, 3 min left`, as far as it can be known."""
         seconds = self._timer() - self._started
-        if seconds <= 0 or not done:
+        if seconds < _RATED_AFTER or not done:
             return self._unit
         said = f"{self._unit}, {done / seconds:,.0f}/s"
         if total <= done or seconds < _SURE_AFTER:

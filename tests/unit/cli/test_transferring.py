@@ -231,6 +231,8 @@ def test_the_pace_tells_rate_and_time_left() -> None:
     now = [0.0]
     pace = Pace("records", lambda: now[0])
     assert pace.at(0, 100) == "records"
+    now[0] = 1e-6
+    assert pace.at(100_000, 100_000) == "records"
     now[0] = 1.0
     assert pace.at(5_000, 20_000) == "records, 5,000/s"
     now[0] = 4.0
