@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from contextfind.adapters.postgres.database import Database
 from contextfind.adapters.postgres.index import PostgresIndex
 from contextfind.adapters.postgres.place import Place
 from contextfind.domain.documents import TEXT_RECIPE
-from contextfind.domain.filters import Everything, Filter, Tagged
+from contextfind.domain.filters import Between, Everything, Filter, OneOf, Tagged
 from contextfind.domain.records import RecordId
 from contextfind.domain.scope import Scope
 from contextfind.domain.scoring import ScoreRules
@@ -32,7 +33,8 @@ from contextfind.retrieval.frontier import WalkRules
 from contextfind.retrieval.walk import Ask, HierarchicalRetriever
 from tests import databases
 from tests.benchmark.forest import USER
-from tests.benchmark.generated import DIMENSION, Library
+from tests.benchmark.generated import DAYS, DIMENSION, END, Library
+from tests.benchmark.kinds import RECENT
 from tests.benchmark.loading import entry_of
 
 ACCOUNT = "default"  # has more than half of everything
@@ -101,6 +103,8 @@ def kinds(library: Library) -> dict[str, tuple[Filter, Uri]]:
     return {
         "everything": (Everything(), ROOT),
         **{name: (where, ROOT) for name, where in tags.items()},
+        "time, a tenth": (Between("updated_at", END - timedelta(days=DAYS * RECENT), None), ROOT),
+        "memories": (OneOf("context_type", frozenset({"memory"})), ROOT),
         "subtree": (Everything(), place),
     }
 
