@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from contextfind.adapters.postgres.presence import lock_class
+from tests.crash.program import ForkedServer
 from tests.processes import ServerProcess
 from tests.stubs.own_database import OwnDatabase, own_database
 from tests.unit.cli.calling import call
@@ -48,7 +49,7 @@ def on(database: OwnDatabase) -> dict[str, str]:
 
 @pytest.fixture
 def server(database: OwnDatabase, tmp_path: Path) -> Iterator[ServerProcess]:
-    with ServerProcess(tmp_path / "data") as started:
+    with ForkedServer(tmp_path / "data") as started:
         started.start(on(database)).wait_healthy()
         yield started
 
@@ -264,7 +265,7 @@ def test_what_a_crowd_leaves_to_a_server_at_work_is_enough_or_it_says_so(
 def test_a_database_that_is_restarted_under_two_servers_has_all_that_was_acknowledged(
     database: OwnDatabase, server: ServerProcess, tmp_path: Path, mode: str
 ) -> None:
-    with ServerProcess(tmp_path / "other") as other:
+    with ForkedServer(tmp_path / "other") as other:
         other.start(on(database)).wait_healthy()
         callers = [Caller(server, "ada"), Caller(other, "bob")]
         with at_work(*callers):
