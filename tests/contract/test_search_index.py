@@ -268,11 +268,13 @@ async def check_definition(
         await index.aclose()
 
 
+logs_and_questions = given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
+_one_maker = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
 @pytest.mark.parametrize("make_index", OTHERS, indirect=True)
-@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@logs_and_questions
+@settings(_one_maker, max_examples=50)
 async def test_hits_are_those_of_the_definition(
     make_index: MakeIndex, log: list[Change], questions: list[Probe]
 ) -> None:
@@ -280,11 +282,19 @@ async def test_hits_are_those_of_the_definition(
 
 
 @pytest.mark.parametrize("make_index", POSTGRES, indirect=True)
-@given(log=logs(), questions=st.lists(probes(), min_size=1, max_size=4))
-@settings(  # each of them makes tables
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@logs_and_questions
+@settings(_one_maker, max_examples=15)  # each of them makes tables
 async def test_hits_in_postgres_are_those_of_the_definition(
+    make_index: MakeIndex, log: list[Change], questions: list[Probe]
+) -> None:
+    await check_definition(make_index, log, questions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make_index", [*OTHERS, *POSTGRES], indirect=True)
+@logs_and_questions
+@settings(_one_maker, max_examples=300)
+async def test_hits_of_very_many_are_those_of_the_definition(
     make_index: MakeIndex, log: list[Change], questions: list[Probe]
 ) -> None:
     await check_definition(make_index, log, questions)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -139,9 +140,8 @@ async def _in_postgres() -> AsyncIterator[Opener]:
         yield PostgresSessionStore(database)
         await database.aclose()
 
-    place = databases.place()
-    yield opened
-    databases.drop(place.schema)
+    with databases.borrowed() as place:
+        yield opened
 
 
 async def _compare(steps: Sequence[Step], kept: Keeping) -> None:
@@ -189,29 +189,32 @@ async def _check_all_counts(steps: Sequence[Step], kept: Keeping) -> None:
                 await _check_counts(store, owner, name)
 
 
-@settings(max_examples=60, deadline=None)
-@given(steps=st.lists(_steps, max_size=20))
+HELD = (  # on so many random examples
+    pytest.param(_in_a_file, 30, id="sqlite-30"),
+    pytest.param(_in_postgres, 6, id="postgres-6"),
+    pytest.param(_in_a_file, 500, id="sqlite-500", marks=pytest.mark.slow),
+    pytest.param(_in_postgres, 100, id="postgres-100", marks=pytest.mark.slow),
+)
+_any_calls = given(steps=st.lists(_steps, max_size=20))
+
+
+@pytest.mark.parametrize(("kept", "examples"), HELD)
 def test_both_stores_show_the_same_after_any_calls_also_when_opened_again(
-    steps: list[Step],
+    kept: Keeping, examples: int
 ) -> None:
-    asyncio.run(_compare(steps, _in_a_file))
+    @settings(max_examples=examples, deadline=None)
+    @_any_calls
+    def check(steps: list[Step]) -> None:
+        asyncio.run(_compare(steps, kept))
+
+    check()
 
 
-@settings(max_examples=6, deadline=None)  # each of them opens two times
-@given(steps=st.lists(_steps, max_size=20))
-def test_postgres_shows_the_same_after_any_calls_also_when_opened_again(
-    steps: list[Step],
-) -> None:
-    asyncio.run(_compare(steps, _in_postgres))
+@pytest.mark.parametrize(("kept", "examples"), HELD)
+def test_the_counts_of_a_session_are_those_of_its_messages(kept: Keeping, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None)
+    @_any_calls
+    def check(steps: list[Step]) -> None:
+        asyncio.run(_check_all_counts(steps, kept))
 
-
-@settings(max_examples=30, deadline=None)
-@given(steps=st.lists(_steps, max_size=20))
-def test_the_counts_of_a_session_are_those_of_its_messages(steps: list[Step]) -> None:
-    asyncio.run(_check_all_counts(steps, _in_a_file))
-
-
-@settings(max_examples=5, deadline=None)
-@given(steps=st.lists(_steps, max_size=20))
-def test_the_counts_of_a_session_in_postgres_are_those_of_its_messages(steps: list[Step]) -> None:
-    asyncio.run(_check_all_counts(steps, _in_postgres))
+    check()
