@@ -18,8 +18,9 @@ class Course(Protocol):
     def at_work(self, stage: str) -> AbstractAsyncContextManager[None]:
         """Hold it against the job when the process ends inside, and note the stage; its turn has come before.
 
-        What may cost much, or fall over, belongs inside; waiting for others does not. A job that several processes
-        ended at waits here until no other one of that kind is at work.
+        What may cost much, or fall over, belongs inside; waiting for others does not. What is held against a job is
+        forgotten when it comes farther than the last time. One that several processes ended at waits here until no other
+        one of that kind is at work.
         """
         ...
 

@@ -45,6 +45,11 @@ class Run:
     task: asyncio.Task[None] | None = None
     changed: Pulse = field(default_factory=Pulse)
     speed: Speed = field(default_factory=Speed)
+    farthest: int = field(init=False)  # how much was done when the last process ended at it
+
+    def __post_init__(self) -> None:
+        """Take over how far it has come."""
+        self.farthest = self.job.done
 
     async def come(self) -> None:
         """See `Course.come`."""
@@ -78,6 +83,8 @@ class Run:
         done, total = job.done if done is None else done, job.total if total is None else total
         ahead = self.speed.at(self.around.clock(), stage, done, total)
         job = replace(job, rate=ahead.rate, seconds_left=ahead.seconds)
+        if job.begun > 1 and done > self.farthest:  # what the others died of is behind it
+            job = replace(job, begun=1)
         with contextlib.suppress(UnavailableError):  # whoever asks is told all the same
             await self.write(replace(job, done=done, total=total))
 

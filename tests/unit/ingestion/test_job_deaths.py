@@ -154,6 +154,31 @@ async def test_who_only_waits_while_its_process_dies_waits_on(store: MemoryJobSt
     assert [job.begun for job in await store.unfinished()] == [0]
 
 
+async def test_who_comes_farther_each_time_is_never_given_up(store: MemoryJobStore) -> None:
+    await Process(store).jobs.start(ANN, "bake", OVEN)
+    for baked in range(MOST_BEGUN + 2):
+        process = await after_deaths(store, 0)
+        await process.jobs.resume()
+        await process.begun("a")
+        await process.jobs._running["a"].note("baking", baked, 9)
+        await process.die()
+    assert [(job.begun, job.done) for job in await store.unfinished()] == [(1, MOST_BEGUN + 1)]
+
+
+async def test_who_dies_at_the_same_place_each_time_is_given_up(store: MemoryJobStore) -> None:
+    await Process(store).jobs.start(ANN, "bake", OVEN)
+    for _ in range(MOST_BEGUN):
+        process = await after_deaths(store, 0)
+        await process.jobs.resume()
+        await process.begun("a")
+        for baked in range(5):
+            await process.jobs._running["a"].note("baking", baked, 9)
+        await process.die()
+    last = Process(store)
+    await last.jobs.resume()
+    assert (await last.jobs.finished(ANN, "a", 30)).state is JobState.FAILED
+
+
 async def test_who_was_beside_another_one_twice_is_at_work_without_it_then(
     store: MemoryJobStore,
 ) -> None:
