@@ -74,6 +74,24 @@ class OwnDatabase:
         """Stop; `immediate` is as if it had crashed."""
         self._run("pg_ctl", "-w", "-m", mode, "stop")
 
+    def put_aside(self) -> None:
+        """Keep what there is now, as a standby has it that hears of nothing more; nobody can ask meanwhile."""
+        self.stop()
+        older = self._home / "older"
+        shutil.copytree(self._data, older, symlinks=True)
+        if self._user is not None:
+            owner = pwd.getpwnam(self._user)
+            for path in (older, *older.rglob("*")):
+                os.chown(path, owner.pw_uid, owner.pw_gid, follow_symlinks=False)
+        self.start()
+
+    def go_back(self) -> None:
+        """Have what was put aside take the place of what there is, as if the machine was lost."""
+        self.stop("immediate")
+        shutil.rmtree(self._data)
+        (self._home / "older").rename(self._data)
+        self.start()
+
     def running(self) -> bool:
         """Return whether it was started and not stopped."""
         return (self._data / "postmaster.pid").exists()
