@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,13 +14,16 @@ from contextfind.adapters.postgres.database import EVERY_ACCOUNT
 from contextfind.adapters.postgres.place import Place
 from contextfind.adapters.postgres.schema import lock_number
 from contextfind.config.model import EmbeddingSettings, Settings
-from contextfind.config.storage import StorageSettings
+from contextfind.config.storage import IndexSettings, QdrantSettings, StorageSettings
 from contextfind.domain.errors import UnavailableError
 from contextfind.domain.identity import DEFAULT_ACCOUNT, DEFAULT_USER, Identity, RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.uri import Uri
 from contextfind.wiring import House
 from tests import databases
+from tests.clusters import MEMORY
+from tests.stubs.qdrant_http import serving
+from tests.stubs.qdrant_server import QdrantServer
 
 ME = Identity(DEFAULT_ACCOUNT, DEFAULT_USER)
 KEPT = Uri("viking://resources/kept.md")
@@ -36,11 +41,16 @@ PUT_BACK = """
 
 
 @asynccontextmanager
-async def houses(place: Place, number: int) -> AsyncIterator[list[House]]:
+async def houses(place: Place, number: int, qdrant: str = "") -> AsyncIterator[list[House]]:
     storage = StorageSettings(
         backend="postgres", dsn=place.dsn, db_schema=place.schema, connections=4
     )
-    settings = Settings(storage=storage, embedding=EmbeddingSettings(provider="hash"))
+    settings = Settings(
+        storage=storage,
+        embedding=EmbeddingSettings(provider="hash"),
+        index=IndexSettings(backend="qdrant" if qdrant else "postgres"),
+        qdrant=QdrantSettings(url=qdrant or "http://nowhere.invalid", timeout=60),
+    )
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(House.open(settings)) for _ in range(number)]
 
@@ -74,11 +84,16 @@ class State:
             connection.execute(statement.encode())
 
 
+@pytest.mark.parametrize("engine", ["postgres", pytest.param("qdrant", marks=pytest.mark.slow)])
 async def test_running_processes_notice_and_answer_for_what_there_is(
-    caplog: pytest.LogCaptureFixture,
+    engine: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with databases.borrowed() as place:
-        async with houses(place, 2) as (one, other):
+    with ExitStack() as stack:
+        place, url = stack.enter_context(databases.borrowed()), ""
+        if engine == "qdrant":
+            home = stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY))
+            url = stack.enter_context(serving(QdrantServer(Path(home))))
+        async with houses(place, 2, url) as (one, other):
             await write(one, KEPT)
             older = State(place)
             await write(other, LOST)
