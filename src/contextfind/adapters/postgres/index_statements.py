@@ -190,18 +190,16 @@ class Asking:
             return sql, (most.records, *rest.values, most.records + 1)
         row = self._allowed()
         sql = f"""
-            tagged AS MATERIALIZED ({tags.sql} LIMIT %s),
             most AS MATERIALIZED (
-                SELECT CASE WHEN count(*) > %s THEN %s ELSE %s END::bigint AS records, count(*) > %s AS common
-                FROM tagged
+                SELECT common, CASE WHEN common THEN %s ELSE %s END::bigint AS records
+                FROM (SELECT EXISTS ({tags.sql} OFFSET %s) AS common OFFSET 0) AS had
             ), few AS MATERIALIZED (
-                {begin} NOT (SELECT common FROM most)
-                    AND id = ANY(ARRAY(SELECT record FROM tagged)) AND {rest.sql}
+                {begin} NOT (SELECT common FROM most) AND id = ANY(ARRAY({tags.sql})) AND {rest.sql}
                 UNION ALL ({begin} (SELECT common FROM most) AND {row.sql} LIMIT %s)
             )
         """
-        counts = (most.records + 1, most.records, most.tagged, most.records, most.records)
-        return sql, (*tags.values, *counts, *rest.values, *row.values, most.tagged + 1)
+        counted = (most.tagged, most.records, *tags.values, most.records)
+        return sql, (*counted, *tags.values, *rest.values, *row.values, most.tagged + 1)
 
     def _sorted(self, numbers: Sql, wanted: int) -> Sql:
         """Return what `nearest` asks, among the vectors whose numbers are given."""
