@@ -198,7 +198,8 @@ async def test_who_waits_too_long_for_another_writer_is_told_to_try_again(opened
     waiting = PostgresRecordStore(await Database.open(soon))
     held, over = asyncio.Event(), asyncio.Event()
 
-    async def hold(_: AsyncConnection) -> None:
+    async def hold(connection: AsyncConnection) -> None:
+        await (await connection.execute("SELECT 1")).fetchone()  # only now it is the only one
         held.set()
         await over.wait()
 
