@@ -32,7 +32,7 @@ _SETTINGS = {  # nothing here has to survive the machine
     "full_page_writes": "off",
     "synchronous_commit": "off",
     "max_connections": "300",
-    "shared_buffers": "'256MB'",
+    "shared_buffers": f"'{os.environ.get('CONTEXTFIND_TEST_BUFFERS', '256MB')}'",  # measured with a quarter of the memory
     "max_wal_size": "'2GB'",
     "autovacuum_naptime": "'10s'",
 }
