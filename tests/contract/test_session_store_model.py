@@ -192,8 +192,8 @@ async def _check_all_counts(steps: Sequence[Step], kept: Keeping) -> None:
 HELD = (  # on so many random examples
     pytest.param(_in_a_file, 30, id="sqlite-30"),
     pytest.param(_in_postgres, 6, id="postgres-6"),
-    pytest.param(_in_a_file, 500, id="sqlite-500", marks=pytest.mark.slow),
-    pytest.param(_in_postgres, 100, id="postgres-100", marks=pytest.mark.slow),
+    pytest.param(_in_a_file, 200, id="sqlite-200", marks=pytest.mark.slow),
+    pytest.param(_in_postgres, 50, id="postgres-50", marks=pytest.mark.slow),
 )
 _any_calls = given(steps=st.lists(_steps, max_size=20))
 
