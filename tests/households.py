@@ -128,12 +128,8 @@ async def household(
     store = MemoryRecordStore() if store is None else store
     blobs = MemoryBlobs()
     jobs_store = MemoryJobStore() if job_store is None else job_store
-    tokenizer, pulse, numbers = WordTokenizer(), Pulse(), count(1)
+    tokenizer, pulse, new_id = WordTokenizer(), Pulse(), map("id{}".format, count(1)).__next__
     index = MemoryIndex(tokenizer) if index is None else index
-
-    def new_id() -> str:
-        return f"id{next(numbers)}"
-
     with ThreadPoolExecutor(1) as cpu:
         desk = Desk(store, blobs, lambda: NOON, cpu, PassageRules())
         follower = Follower(store, index, pulse)
