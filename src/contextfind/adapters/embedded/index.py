@@ -23,7 +23,8 @@ from contextfind.ports.models import Tokenizer
 from contextfind.ports.store import Change
 
 # Threads. What a find does between its numpy calls holds the interpreter most of the time: two threads gave 170 to
-# 187 finds a second where one gives 220 to 227, at 8 at once over 100,000 files.
+# 187 finds a second where one gives 220 to 227, at 8 at once over 100,000 files. A second one that walks the graph while
+# this one adds up words: 165 to 177, and 7.2 ms of processor time a find instead of 5.4.
 _SEARCHERS = 1
 
 
