@@ -44,6 +44,17 @@ def cost(some: Sequence[Offer], tier: Tier) -> int:
     return estimated_tokens("\n".join(texts))
 
 
+def check_nothing_more_fits(some: Sequence[Offer], spent: Filled, tokens: int) -> None:
+    used = 4 * tokens - len(rendered(spent.entries).encode("utf-8", "surrogatepass"))
+    for one in spent.entries:
+        (given_,) = [other for other in some if other.head is one.head]
+        now = len(block(one.head, one.tier, one.text).encode("utf-8", "surrogatepass"))
+        for tier in (Tier.OVERVIEW, Tier.FULL):
+            if tier in given_.texts and ORDER.index(tier) > ORDER.index(one.tier):
+                more = block(one.head, tier, given_.texts[tier])
+                assert len(more.encode("utf-8", "surrogatepass")) - now > used
+
+
 @given(offers(), st.integers(1, 600))
 def test_a_block_never_costs_more_than_its_budget(some: list[Offer], tokens: int) -> None:
     spent = filled(some, tokens)
@@ -67,14 +78,7 @@ def test_nobody_is_shown_more_while_somebody_has_no_floor_that_would_fit(
     if all(Tier.ABSTRACT in one.texts for one in some) and cost(some, Tier.ABSTRACT) <= tokens:
         assert floors == some
         assert all(one.tier is not Tier.URI for one in spent.entries)
-    used = 4 * tokens - len(rendered(spent.entries).encode("utf-8", "surrogatepass"))
-    for one in spent.entries:  # what is left is too little for anything more
-        (given_,) = [other for other in some if other.head is one.head]
-        now = len(block(one.head, one.tier, one.text).encode("utf-8", "surrogatepass"))
-        for tier in (Tier.OVERVIEW, Tier.FULL):
-            if tier in given_.texts and ORDER.index(tier) > ORDER.index(one.tier):
-                more = block(one.head, tier, given_.texts[tier])
-                assert len(more.encode("utf-8", "surrogatepass")) - now > used
+    check_nothing_more_fits(some, spent, tokens)
 
 
 def test_the_first_ones_rise_first_and_none_beyond_its_share_before_the_others() -> None:
@@ -91,6 +95,13 @@ def test_the_first_ones_rise_first_and_none_beyond_its_share_before_the_others()
     assert cap_of(800, 3) < cost(greedy[:1], Tier.FULL) < 800 - cost(greedy[1:], Tier.ABSTRACT)
     assert tiers(filled(greedy, 800)) == {"a": Tier.ABSTRACT, "b": Tier.FULL, "c": Tier.FULL}
     assert tiers(filled(greedy, 1_700))["a"] is Tier.FULL
+
+
+def test_an_overview_that_is_shorter_than_its_abstract_makes_room_for_the_one_before() -> None:
+    some = [offer("a", overview=1), offer("b", abstract=60, overview=45)]
+    some += [offer(name) for name in "cdefgh"]
+    for tokens in range(1, 200):
+        check_nothing_more_fits(some, filled(some, tokens), tokens)
 
 
 def test_no_budget_is_exceeded_by_a_single_byte() -> None:

@@ -45,9 +45,9 @@ def filled(offers: Sequence[Offer], tokens: int) -> Filled:
     floor = room.spent
     overviews = sum(room.raise_to(at, Tier.OVERVIEW, cap) for at in room.inside())
     wholes = sum(room.raise_to(at, Tier.FULL, cap) for at in room.inside())
-    spare = sum(
-        room.raise_to(at, Tier.FULL) or room.raise_to(at, Tier.OVERVIEW) for at in room.inside()
-    )
+    spare = 0
+    while raised := room.raise_all():  # an overview may be shorter than its abstract, and make room
+        spare += raised
     return Filled(
         room.entries(), -(-room.spent // BYTES), -(-floor // BYTES), overviews, wholes, spare
     )
@@ -78,6 +78,12 @@ class _Room:
         self.spent += cost - before
         self.tiers[at] = tier
         return True
+
+    def raise_all(self) -> int:
+        """Show more of whatever fits, best first; return how many entries rose."""
+        return sum(
+            self.raise_to(at, Tier.FULL) or self.raise_to(at, Tier.OVERVIEW) for at in self.inside()
+        )
 
     def inside(self) -> list[int]:
         """Return the places of the entries in the block, best first."""
