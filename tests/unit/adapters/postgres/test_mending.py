@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres import mending
 from contextfind.adapters.postgres.mending import PostgresMending
 from contextfind.adapters.postgres.records import PostgresRecordStore
 from contextfind.domain.records import ContextType, Level, RecordId
@@ -55,6 +56,22 @@ async def test_nothing_is_done_where_nothing_is_wrong(store: PostgresRecordStore
     before = await store.position()
     assert await mended(store) == {"passages": 0, "records": 0}
     assert await store.position() == before
+
+
+async def test_looking_for_passages_reads_an_index_and_sorts_nothing(
+    store: PostgresRecordStore,
+) -> None:
+    """Each step looks at some: sorting them all takes a second of a million."""
+
+    async def work(connection: AsyncConnection) -> str:
+        await connection.execute(mending._BY_INDEX)
+        cursor = await connection.execute(f"EXPLAIN {mending._UPTO}".encode(), ("", 9))
+        return "\n".join(str(line) for (line,) in await cursor.fetchall())
+
+    plan = await store._database.house(work)
+    assert "using passages_by_digest" in plan
+    assert "Sort" not in plan
+    assert "Seq Scan" not in plan
 
 
 async def test_a_passage_whose_vector_is_gone_waits_for_one_again(
