@@ -3,6 +3,7 @@
 import psycopg
 from psycopg import AsyncConnection
 
+from contextfind.adapters.postgres.place import quoted
 from contextfind.domain.errors import FailedPreconditionError
 
 # usable: we may name what lies in its schema.
@@ -33,7 +34,7 @@ async def located(connection: AsyncConnection) -> str:
 
 def opening(schema: str, role: str) -> str:
     """Return the statement that lets a role use what lies in a schema."""
-    return f'GRANT USAGE ON SCHEMA "{schema}" TO "{role}"'
+    return f"GRANT USAGE ON SCHEMA {quoted(schema)} TO {quoted(role)}"
 
 
 async def _add(connection: AsyncConnection) -> None:

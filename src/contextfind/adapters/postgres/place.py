@@ -43,7 +43,7 @@ class Place:
         """Return how to connect; `account`: whose rows statements see unless a transaction says otherwise."""
         milliseconds = int(self.seconds * 1_000)
         settings = {
-            "search_path": f"{_quoted(self.schema)},{_quoted(self.pgvector)}",
+            "search_path": f"{quoted(self.schema)},{quoted(self.pgvector)}",
             "statement_timeout": milliseconds,
             "lock_timeout": milliseconds,
             "idle_in_transaction_session_timeout": 2 * milliseconds,
@@ -75,7 +75,7 @@ class Place:
         return f"{host}:{port}/{known.get('dbname', '')}, schema {self.schema}"
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return a name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
 
