@@ -19,7 +19,7 @@ from contextfind.domain.errors import (
 from contextfind.domain.identity import Identity
 from contextfind.domain.uri import Uri
 from contextfind.ingestion.errands import Errand
-from contextfind.ingestion.runs import LOOK_SECONDS, MOST_BEGUN, Run, Surroundings
+from contextfind.ingestion.runs import LOOK_SECONDS, MOST_BEGUN, Run, Workplace
 from contextfind.ports import Clock, IdMaker, Job, JobState, JobStore
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Jobs:
         self._new_id = new_id
         self._errands: dict[str, Errand] = {}
         self._running: dict[str, Run] = {}
-        self._around = Surroundings(self._may_come, store, clock)
+        self._workplace = Workplace(self._may_come, store, clock)
         self._watch: asyncio.Task[None] | None = None
         self._unbegun: set[str] = (
             set()
@@ -283,7 +283,7 @@ class Jobs:
             await asyncio.wait([running.task], timeout=_ENDING_SECONDS)
 
     def _start(self, job: Job, errand: Errand) -> None:
-        running = Run(job, errand, errand.place(job), self._around)
+        running = Run(job, errand, errand.place(job), self._workplace)
         self._running[job.id] = running
         running.task = asyncio.create_task(self._run(running), name=f"job {job.id}")
         running.task.add_done_callback(lambda task: self._ended(running, task))

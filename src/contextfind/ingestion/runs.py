@@ -20,7 +20,7 @@ _SUSPECT = MOST_BEGUN - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Workplace:
     """What all jobs of a process have in common.
 
     may_come: whether no earlier job is at a job's place. moves: beats when one has left, wherever that was.
@@ -41,7 +41,7 @@ class Run:
     job: Job
     errand: Errand
     place: Uri
-    around: Surroundings
+    workplace: Workplace
     task: asyncio.Task[None] | None = None
     changed: Pulse = field(default_factory=Pulse)
     speed: Speed = field(default_factory=Speed)
@@ -53,10 +53,10 @@ class Run:
 
     async def come(self) -> None:
         """See `Course.come`."""
-        moves = self.around.moves
+        moves = self.workplace.moves
         while True:
             beats = moves.beats
-            if await self.around.may_come(self.job, self.place):
+            if await self.workplace.may_come(self.job, self.place):
                 return
             await moves.wait(LOOK_SECONDS, beats)
 
@@ -64,7 +64,7 @@ class Run:
     async def at_work(self, stage: str) -> AsyncIterator[None]:
         """See `Course.at_work`."""
         suspect = self.job.begun >= _SUSPECT
-        async with self.around.alone if suspect else contextlib.nullcontext():
+        async with self.workplace.alone if suspect else contextlib.nullcontext():
             self.job = replace(self.job, begun=self.job.begun + 1)
             try:
                 await self.note(stage)
@@ -75,13 +75,13 @@ class Run:
     def leave(self) -> None:
         """See `Course.leave`."""
         self.job = replace(self.job, left=True)
-        self.around.moves.beat()
+        self.workplace.moves.beat()
 
     async def note(self, stage: str, done: int | None = None, total: int | None = None) -> None:
         """See `Course.note`."""
         job = replace(self.job, state=JobState.RUNNING, stage=stage)
         done, total = job.done if done is None else done, job.total if total is None else total
-        ahead = self.speed.at(self.around.clock(), stage, done, total)
+        ahead = self.speed.at(self.workplace.clock(), stage, done, total)
         job = replace(job, rate=ahead.rate, seconds_left=ahead.seconds)
         if job.begun > 1 and done > self.farthest:  # what the others died of is behind it
             job = replace(job, begun=1)
@@ -90,7 +90,7 @@ class Run:
 
     def foresee(self, left: int) -> None:
         """See `Course.foresee`."""
-        ahead = self.speed.when_left(self.around.clock(), self.job.stage, left)
+        ahead = self.speed.when_left(self.workplace.clock(), self.job.stage, left)
         self.job = replace(self.job, rate=ahead.rate, seconds_left=ahead.seconds)
 
     def require_hope(self) -> None:
@@ -109,8 +109,8 @@ class Run:
 
     async def write(self, job: Job) -> None:
         """Save the job as it now is, and wake whoever waits for it, saved or not."""
-        self.job = replace(job, updated_at=self.around.clock())
+        self.job = replace(job, updated_at=self.workplace.clock())
         try:
-            await self.around.store.save(self.job)
+            await self.workplace.store.save(self.job)
         finally:
             self.changed.beat()
