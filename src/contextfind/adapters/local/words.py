@@ -24,7 +24,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from itertools import chain
 
-import snowballstemmer
+from Stemmer import Stemmer
 
 from contextfind.domain.word_pairs import UNSPACED
 
@@ -35,7 +35,7 @@ what when where which who why will with would you your
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 LONGEST_TERM = 128  # characters; a SHA-512 fits, an inlined picture is cut
-CACHED_WORDS = 100_000  # distinct spellings kept: the stemmer is pure Python, 40,000 words a second
+CACHED_WORDS = 100_000  # distinct spellings kept: finding out costs some microseconds
 CACHED_RUNS = 50_000  # what stands between white space; most texts take a third of the time
 LONGEST_RUN = 32  # characters; longer ones (sentences without spaces, addresses) hardly come twice
 
@@ -65,9 +65,8 @@ class WordTokenizer:
     """The `Tokenizer` of the house; the rules are those of its module."""
 
     def __init__(self) -> None:
-        self._stemmer = snowballstemmer.stemmer("english")
+        self._stemmer = Stemmer("english", maxCacheSize=0)
         self._stemming = threading.Lock()  # the stemmer keeps the word in itself
-        self._stem = lru_cache(CACHED_WORDS)(self._stem_slowly)
         self._expand = lru_cache(CACHED_WORDS)(self._expand_slowly)
         self._runs = _Runs(self._run_slowly)
 
@@ -103,7 +102,7 @@ class WordTokenizer:
         parts = [piece.lower() for piece in pieces if len(piece) > 1] if len(pieces) > 1 else []
         return (*found, *(self._stem(part) for part in parts if part not in STOP_WORDS))
 
-    def _stem_slowly(self, word: str) -> str:
+    def _stem(self, word: str) -> str:
         with self._stemming:
             return str(self._stemmer.stemWord(word))
 
