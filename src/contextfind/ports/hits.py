@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.domain.records import Level, RecordId
+from contextfind.domain.records import LEVELS, Level, RecordId
 from contextfind.domain.uri import SCHEME, Uri
 
 Measured = NDArray[np.float64]
@@ -164,15 +164,15 @@ class Hits(Sequence[Hit]):
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
         return Hit(
-            RecordId(int(self.ids[place])),
+            RecordId(self.ids.item(place)),
             self.uri(place),
-            Level(int(self.levels[place])),
-            int(self.passages[place]),
-            _known(self.cosines[place]),
-            float(self.words[place]),
+            LEVELS[self.levels.item(place)],
+            self.passages.item(place),
+            _known(self.cosines.item(place)),
+            self.words.item(place),
             self.known,
-            _known(self.supports[place]),
-            float(self.phrases[place]),
+            _known(self.supports.item(place)),
+            self.phrases.item(place),
             frozenset(compress(self.terms, self.held[place].tolist())),
         )
 
@@ -236,5 +236,4 @@ def _folder(uri: Uri) -> str:
 
 
 def _known(value: float) -> float | None:
-    known = float(value)
-    return None if math.isnan(known) else known
+    return None if math.isnan(value) else value

@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from contextfind.domain.records import Level, RecordId, shown_address
+from contextfind.domain.records import LEVELS, RecordId, shown_address
 from contextfind.ports import Hit, Hits
 
 
@@ -52,4 +52,4 @@ class Pool:
     def shown(self, row: int) -> str:
         """Return the address of a row as it is shown."""
         hits, place = self._seen[row]
-        return shown_address(hits.uri(place), Level(int(hits.levels[place])))
+        return shown_address(hits.uri(place), LEVELS[hits.levels.item(place)])

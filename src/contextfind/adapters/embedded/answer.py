@@ -153,10 +153,9 @@ class Answering:
             _cut([_rank(facts[pick.part], pick, probe.limit) for pick in some], probe.limit)
             for some, probe in zip(picks, probes, strict=True)
         ]
-        chosen = [[(one.facts, _union(one)) for one in some] for some in ranked]
-        for found, places in (pair for some in chosen for pair in some):
-            found.chosen[places] = True
-        described = {id(one): describe(one, asked.pairs) for one in facts.values()}
+        chosen = [list(_chosen(some)) for some in ranked]
+        shown = {id(one): one for some in chosen for one, _ in some}
+        described = {name: describe(one, asked.pairs) for name, one in shown.items()}
         return [
             _tabled([(one, described[id(one)], places) for one, places in some], asked.weights)
             for some in chosen
@@ -270,16 +269,21 @@ def _keyed(facts: Facts, places: Longs) -> list[tuple[TreeKey, int]]:
     return list(zip(zip(*columns, strict=True), places.tolist(), strict=True))
 
 
-def _union(ranked: _Ranked) -> Longs:
-    marked = np.zeros(len(ranked.facts.records), np.bool_)
-    marked[ranked.near] = True
-    marked[ranked.telling] = True
-    return marked.nonzero()[0]
+def _chosen(ranked: Sequence[_Ranked]) -> Iterator[tuple[Facts, Longs]]:
+    """Yield the facts of which some are chosen, with the places of those, and mark them there."""
+    for one in ranked:
+        marked = np.zeros(len(one.facts.records), np.bool_)
+        marked[one.near] = True
+        marked[one.telling] = True
+        (places,) = marked.nonzero()
+        if len(places):
+            one.facts.chosen[places] = True
+            yield one.facts, places
 
 
 def _tabled(found: Sequence[tuple[Facts, Description, Longs]], weights: Weights | None) -> Hits:
     """Return what was chosen as a table, in tree order."""
-    tables = [_table(*one, weights) for one in found if len(one[2])]
+    tables = [_table(*one, weights) for one in found]
     if len(tables) <= 1:
         return tables[0] if tables else Hits.of(())
     return Hits.joined(tables)

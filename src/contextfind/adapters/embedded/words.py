@@ -83,6 +83,8 @@ class Looked:
 def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Looked:
     """Return the exact score of each of some ascending rows; terms are added in their order."""
     present = np.zeros((len(spans), len(rows)), np.bool_)
+    if all(start == stop for start, stop in spans):  # as in most segments of a few records
+        return Looked(np.zeros(len(rows)), present)
     places = np.zeros(present.shape, np.int64)
     words = segment.words
     sought = rows.astype(words.members.dtype)  # numpy would convert the posting otherwise

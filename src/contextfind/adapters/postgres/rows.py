@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from contextfind.adapters.postgres.texts import clean, restored, storable
 from contextfind.domain.errors import DamagedError
-from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
+from contextfind.domain.records import KINDS, LEVELS, Passage, Record, RecordId
 from contextfind.domain.times import microseconds, moment_of
 from contextfind.domain.uri import Uri
 
@@ -24,9 +24,6 @@ RECORD_WIDTH = len(RECORD_COLUMNS.split(","))
 
 T = TypeVar("T")
 Row = tuple[Any, ...]  # as the driver hands it over; the columns are named where it is read
-# Looked up: to call an enumeration takes four times as long, and every hit of a find is read here.
-_LEVELS = {level.value: level for level in Level}
-_KINDS = {kind.value: kind for kind in ContextType}
 
 
 def slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -53,8 +50,8 @@ def record_of(row: Row) -> Record:
             account=row[1],
             owner=row[2],
             uri=Uri(row[3]),
-            level=_LEVELS[row[4]],
-            context_type=_KINDS[row[5]],
+            level=LEVELS[row[4]],
+            context_type=KINDS[row[5]],
             abstract=restored(row[6]),
             tags=tuple(map(restored, row[7])),
             created_at=moment_of(row[8]),

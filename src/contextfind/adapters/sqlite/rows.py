@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from contextfind.domain.errors import DamagedError
-from contextfind.domain.records import ContextType, Level, Passage, Record, RecordId
+from contextfind.domain.records import KINDS, LEVELS, Passage, Record, RecordId
 from contextfind.domain.times import moment_of
 from contextfind.domain.uri import Uri
 
@@ -23,10 +23,6 @@ RecordRow = tuple[
     int, str, str, str, int, str, str, str, int, int, str, str, int, int, str
 ]  # in the order of RECORD_COLUMNS
 PassageRow = tuple[int, str, str, str, str]  # in the order of PASSAGE_COLUMNS
-
-# Looked up: to call an enumeration takes four times as long, and every hit of a find is read here.
-_LEVELS = {level.value: level for level in Level}
-_KINDS = {kind.value: kind for kind in ContextType}
 
 
 def storable(text: str) -> str:
@@ -53,8 +49,8 @@ def _record_of(row: RecordRow) -> Record:
         account=row[1],
         owner=row[2],
         uri=Uri(row[3]),
-        level=_LEVELS[row[4]],
-        context_type=_KINDS[row[5]],
+        level=LEVELS[row[4]],
+        context_type=KINDS[row[5]],
         abstract=row[6],
         tags=tags_of(row[7]),
         created_at=moment_of(row[8]),
