@@ -1,6 +1,6 @@
 """HierarchicalRetriever: flat candidates first, then the tree, best directories first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from contextfind.domain.filters import Everything, Filter, OneOf, all_of
@@ -39,7 +39,7 @@ class Walk:
     """What a walk found; ask `frontier.opened` for its way and `ranked` for the hits.
 
     notes: what was done without, in words. warmed: all hits in another order, by hotness too.
-    probes: the global ones, for hits and for directories. exhausted: nothing else matches at all.
+    probes: the global ones, for hits and, under a filter, for directories. exhausted: nothing else matches at all.
     """
 
     frontier: Frontier
@@ -105,14 +105,15 @@ class HierarchicalRetriever:
         return replace(walk, notes=hearing.notes)
 
     def _begin(self, ask: Ask) -> Dialogue[Walk]:
-        """Ask everything in scope, flat, and for directories to start from."""
+        """Ask everything in scope, flat, and for directories to start from where a filter may hide them."""
         width = ask.widen * max(self._rules.candidates, ask.limit)
-        probes = (self._probe(ask, ask.where, width), self._starts(ask))
-        leaves, directories = yield probes
-        judge = self._judge(max(leaves.known, directories.known), blind=ask.vector is None)
+        probes = (self._probe(ask, ask.where, width), *self._starts(ask))
+        leaves, *directories = yield probes
+        judge = self._judge(leaves.known, blind=ask.vector is None)
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         own = frontier.see(leaves, keep=True)
-        frontier.see(directories, keep=False)
+        for hits in directories:
+            frontier.see(hits, keep=False)
         frontier.start_from_parents(leaves, own)
         for root in ask.scope.targets:
             frontier.push(root)
@@ -143,13 +144,14 @@ class HierarchicalRetriever:
         frontier.see(hits, keep=True)
         return set(map(RecordId, hits.ids.tolist()))
 
-    def _starts(self, ask: Ask) -> Probe:
-        """Ask for directories to start from, by words where there are any.
+    def _starts(self, ask: Ask) -> Iterator[Probe]:
+        """Ask for directories to start from, by words where there are any; without a filter they are among the hits.
 
         The best files by meaning bring their directories anyhow, and a directory's summary is near to much.
         """
-        probe = self._probe(ask, _DIRECTORIES, self._rules.global_search_topk)
-        return replace(probe, vector=None) if ask.terms else probe
+        if not isinstance(ask.where, Everything):
+            probe = self._probe(ask, _DIRECTORIES, self._rules.global_search_topk)
+            yield replace(probe, vector=None) if ask.terms else probe
 
     def _probe(self, ask: Ask, where: Filter, limit: int) -> Probe:
         return Probe(ask.scope, where, limit, ask.vector, ask.terms)

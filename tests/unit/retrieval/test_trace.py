@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from contextfind.adapters.local.hash import HashEmbedder
+from contextfind.domain.filters import OneOf
 from contextfind.domain.identity import RequestContext
 from contextfind.domain.queries import FindQuestion
 from contextfind.domain.records import Level
@@ -152,9 +153,11 @@ async def test_no_part_of_a_score_is_told_as_more_than_all(house: Household) -> 
     assert step.parts.words == 1.0
 
 
-async def test_the_plan_of_the_index_is_told_for_hits_and_for_directories(
+async def test_the_plan_of_the_index_is_told_for_hits_and_under_a_filter_for_directories(
     house: Household,
 ) -> None:
-    plans = (await traced(house)).plans
+    (hits,) = (await traced(house)).plans
+    assert hits.startswith("hits: exact scan of ")
+    plans = (await traced(house, where=OneOf("level", frozenset({"2"})))).plans
     assert [plan.partition(":")[0] for plan in plans] == ["hits", "directories to start from"]
     assert all("exact scan of " in plan for plan in plans)
