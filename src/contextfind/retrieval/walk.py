@@ -109,7 +109,8 @@ class HierarchicalRetriever:
         width = ask.widen * max(self._rules.candidates, ask.limit)
         probes = (self._probe(ask, ask.where, width), *self._starts(ask))
         leaves, *directories = yield probes
-        judge = self._judge(leaves.known, blind=ask.vector is None)
+        known = max(hits.known for hits in (leaves, *directories))
+        judge = self._judge(known, blind=ask.vector is None)
         frontier = Frontier(judge, self._rules, ask.limit, thinking=ask.hearing is not None)
         own = frontier.see(leaves, keep=True)
         for hits in directories:
@@ -120,7 +121,7 @@ class HierarchicalRetriever:
         return Walk(frontier, judge, probes=probes, exhausted=len(leaves) < width)
 
     async def explain(self, walk: Walk) -> Sequence[str]:
-        """Return how the index answered the global probes: that for hits, that for directories."""
+        """Return how the index answered the global probes, in their order."""
         return await self._index.explain(walk.probes)
 
     def _judge(self, known: float, *, blind: bool) -> Judge:
