@@ -46,7 +46,7 @@ class RetrievalSettings(Section):
         default=_WALK.global_search_topk,
         ge=1,
         le=1_000,
-        description="Directories the walk starts from, and leaves whose directories it starts from. Higher: more places to choose from; how many are opened is said by the two below.",
+        description="Best leaves whose directories the walk starts from; where a filter is set, as many of the best directories as well. Higher: more places to choose from; how many are opened is said by the two below.",
     )
     max_convergence_rounds: int = Field(
         default=_WALK.max_convergence_rounds,

@@ -27,7 +27,7 @@ class WalkRules:
     """The knobs of the walk, named as in ov.conf `retrieval.*`.
 
     candidates: records each channel puts forward in the global probe; 50 cost .005 nDCG, 100 nothing.
-    global_search_topk: directories to start from, and leaves whose parents are started from.
+    global_search_topk: leaves whose parents are started from, and under a filter directories to start from.
     batch: directories opened per round. children: records asked by each channel for each of them, the best of all
         together; 5 cost .002 nDCG on code, 20 gave nothing more.
     max_convergence_rounds: the walk ends when the best hits stayed the same that many rounds, what flat search
