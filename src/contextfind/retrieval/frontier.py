@@ -3,6 +3,8 @@
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,11 +229,14 @@ class Frontier:
             return self._top[:limit]
         scores = self._scores()
         rows = np.arange(len(scores)) if limit is None else _at_least(scores, limit)
-        keyed = sorted(
-            (-score, self._pool.shown(row), row)
-            for row, score in zip(rows.tolist(), scores[rows].tolist(), strict=True)
-        )
-        top = [(row, -negated) for negated, _, row in keyed[:limit]]
+        keyed = sorted(zip((-scores[rows]).tolist(), rows.tolist(), strict=True))
+        top: list[tuple[int, float]] = []
+        for negated, run in groupby(keyed, itemgetter(0)):
+            alike = [row for _, row in run]
+            if len(alike) > 1:  # the address is made for those alone that need it
+                alike.sort(key=self._pool.shown)
+            top += [(row, -negated) for row in alike]
+        top = top[:limit]
         if limit == self._limit:
             self._top = top
         return top

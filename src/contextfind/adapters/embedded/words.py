@@ -225,6 +225,8 @@ def _inside(part: Part, spans: Spans) -> tuple[Spans, ...]:
     """Return per group the pieces of postings whose rows are of that group."""
     segment = part.segment
     members = segment.words.members
+    if all(start == stop for start, stop in spans):
+        return (spans,) * len(part.groups)
     ends = [end for group in part.groups for end in group.records]
     # Of the type of the postings: numpy would convert them otherwise.
     bounds = segment.row_start[ends].astype(members.dtype)
@@ -236,7 +238,7 @@ def _living(part: Part, span: tuple[int, int]) -> int:
     """Return how many living rows a piece of a posting holds."""
     view = part.view
     start, stop = span
-    if view.dead_rows is None:
+    if start == stop or view.dead_rows is None:
         return stop - start
     gone = view.dead_rows[view.segment.words.members[start:stop]]
     return stop - start - int(np.count_nonzero(gone))
