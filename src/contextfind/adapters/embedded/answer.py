@@ -154,8 +154,9 @@ class Answering:
             for some, probe in zip(picks, probes, strict=True)
         ]
         chosen = [list(_chosen(some)) for some in ranked]
-        shown = {id(one): one for some in chosen for one, _ in some}
-        described = {name: describe(one, asked.pairs) for name, one in shown.items()}
+        described = {
+            id(one): describe(one, asked.pairs) for one in facts.values() if one.chosen.any()
+        }
         return [
             _tabled([(one, described[id(one)], places) for one, places in some], asked.weights)
             for some in chosen

@@ -83,7 +83,7 @@ class Looked:
 def look_up(segment: Segment, weights: Weights, spans: Spans, rows: Longs) -> Looked:
     """Return the exact score of each of some ascending rows; terms are added in their order."""
     present = np.zeros((len(spans), len(rows)), np.bool_)
-    if all(start == stop for start, stop in spans):  # as in most segments of a few records
+    if _are_empty(spans):  # as in most segments of a few records
         return Looked(np.zeros(len(rows)), present)
     places = np.zeros(present.shape, np.int64)
     words = segment.words
@@ -223,15 +223,20 @@ def _best_of(patch: Patch, weights: Weights, spans: Spans, rows: Longs, wanted: 
 
 def _inside(part: Part, spans: Spans) -> tuple[Spans, ...]:
     """Return per group the pieces of postings whose rows are of that group."""
+    if _are_empty(spans):
+        return (spans,) * len(part.groups)
     segment = part.segment
     members = segment.words.members
-    if all(start == stop for start, stop in spans):
-        return (spans,) * len(part.groups)
     ends = [end for group in part.groups for end in group.records]
     # Of the type of the postings: numpy would convert them otherwise.
     bounds = segment.row_start[ends].astype(members.dtype)
     cuts = [(members[start:stop].searchsorted(bounds) + start).tolist() for start, stop in spans]
     return tuple(tuple((cut[at], cut[at + 1]) for cut in cuts) for at in range(0, len(ends), 2))
+
+
+def _are_empty(spans: Spans) -> bool:
+    """Whether no term occurs."""
+    return all(start == stop for start, stop in spans)
 
 
 def _living(part: Part, span: tuple[int, int]) -> int:
